@@ -142,7 +142,7 @@ class SegmentAttention(MultiHeadAttention):
             heads, keys, values = self.project_alike(query)
         else:
             heads, (keys, values) = self.project(query, "query"), self.memory(query[:, :length])
-        merged = merge_masks((*shape_of(heads)[:3], length), attention_mask, False)
+        merged = merge_masks((*shape_of(heads)[:3], length), attention_mask)
         streams = [(heads[:, :, :length], Strides(0), segments, self.dropout, _rows(merged, None, length))]
         if not isinstance(places, tuple):
             own = ops.take_along_axis(segments, ops.cast(places, "int32"), axis=1)

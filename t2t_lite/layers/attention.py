@@ -320,7 +320,7 @@ class MultiHeadAttention(Projections):
         past = past.with_step(keys, values, position)
         slots = shape_of(past.key)[2] + past.prompt_slots
         attention_mask = past.own_slots(beams, step) if attention_mask is None else attention_mask
-        mask = merge_masks((*shape_of(heads)[:3], slots), attention_mask, False)
+        mask = merge_masks((*shape_of(heads)[:3], slots), attention_mask)
         output, _ = self.attend_cached(heads, past, mask, step)
         return self.project(output, "output"), past
 

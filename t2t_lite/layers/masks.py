@@ -148,13 +148,13 @@ def _softmax_in_xla(scores, mask):
     return softmax(tf.convert_to_tensor(scores))  # `scores` may be a variable
 
 
-def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):
-    """Returns the logical AND of all masks, bool, broadcastable to [B, heads, T, S], or None if there are no masks.
+def merge_masks(shape, attention_mask, padding_mask=None):
+    """Returns the logical AND of both masks, bool, broadcastable to [B, heads, T, S], or None if there are no masks.
 
     Args:
         shape: (B, heads, T, S).
-        attention_mask, use_causal_mask: as in `MultiHeadAttention.call`.
-        padding_masks: bool [B, S] or None, the masks of keys and values.
+        attention_mask: as in `MultiHeadAttention.call`.
+        padding_mask: bool [B, S] or None, the mask of the keys.
 
     Raises:
         ValueError: if a mask has the wrong shape; unknown sizes are not checked.
@@ -168,10 +168,8 @@ def merge_masks(shape, attention_mask, use_causal_mask, *padding_masks):
             axis = 0 if len(attention_mask.shape) == 2 else 1
             attention_mask = ops.expand_dims(attention_mask, axis)
         masks.append(attention_mask)
-    if use_causal_mask:
-        masks.append(ops.expand_dims(causal_mask(*shape[2:]), (0, 1)))
-    padding = [_padding_mask(mask, shape) for mask in padding_masks if mask is not None]
-    masks.extend(ops.expand_dims(mask, (1, 2)) for mask in padding)  # [B, 1, 1, S]
+    if padding_mask is not None:
+        masks.append(ops.expand_dims(_padding_mask(padding_mask, shape), (1, 2)))  # [B, 1, 1, S]
     return _all_of(masks)
 
 
@@ -189,7 +187,7 @@ def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, 
     """
     *rows, queries, keys = shape
     masked = (*rows, queries, queries if context else keys)
-    dense = merge_masks(masked, attention_mask, False)
+    dense = merge_masks(masked, attention_mask)
     masks = [_padding_mask(mask, masked) for mask in (value_mask, key_mask) if mask is not None]
     if dense is not None and tuple(dense.shape[1:3]) == (1, 1) and dense.shape[3] != 1:
         masks.insert(0, dense[:, 0, 0])

@@ -83,7 +83,7 @@ def _with_keys(attention_mask, mask, inputs):
     if mask is None:
         return attention_mask
     batch, length, _ = shape_of(inputs)
-    merged = merge_masks((batch, None, length, length), attention_mask, False, mask)
+    merged = merge_masks((batch, None, length, length), attention_mask, mask)
     # [B, T or 1, S] unless the heads differ, because keras.layers.MultiHeadAttention merges it with masks [B, T, S].
     return merged[:, 0] if merged.shape[1] == 1 else merged
 
@@ -246,7 +246,7 @@ class TransformerDecoderLayer(_TransformerLayer):
             mask = cache.get("memory_mask")
             if mask is not None:
                 shape = (shape_of(inputs)[0], None, shape_of(inputs)[1], shape_of(mask)[1])
-                memory_mask = merge_masks(shape, memory_mask, False, mask)
+                memory_mask = merge_masks(shape, memory_mask, mask)
             x = self.cross_attention.around(lambda x: attend_to(x, cache["memory"], memory_mask), x)
         return self.feed_forward(x, training=False), {**cache, "self": past}
 
