@@ -11,7 +11,18 @@ from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_rates
 
 _LAYERS_A_RUN = 4096  # runs with different seeds share no layer seed if a model has at most this number of layers
-_scope = threading.local()  # per thread, because a distribution strategy runs each replica in a separate thread
+
+
+class _Scope(threading.local):
+    """The values of the innermost context managers, per thread, because replicas run in separate threads."""
+
+    words = None  # of `dropout_seed`: (batch index, run seed)
+    in_xla = False
+    call = 0  # of `repeated_call`
+    drawn = {}  # noqa: RUF012 (of `drawn_seeds`: {id(ScopedSeed): seed}; it is replaced, never changed)
+
+
+_scope = _Scope()
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -88,7 +99,21 @@ def _mixed(x):
     return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(16, tf.uint32)))
 
 
-class dropout_seed:
+class _Setting:
+    """Context manager that sets values of `_scope`."""
+
+    def __init__(self, **values):
+        self._values = values
+
+    def __enter__(self):
+        self._outer = {name: getattr(_scope, name) for name in self._values}
+        vars(_scope).update(self._values)
+
+    def __exit__(self, *_):
+        vars(_scope).update(self._outer)
+
+
+class dropout_seed(_Setting):
     """Context manager in which each `ScopedSeed` depends only on the run seed, the batch index and its own index.
 
     The trainer enters this context in each forward pass, with the batch's index in the data stream. So replicas and
@@ -103,23 +128,15 @@ class dropout_seed:
     def __init__(self, batch_index, run_seed=0, in_xla=False):
         if keras.backend.backend() == "tensorflow":  # cast once for all seeds: see `ScopedSeed.next`
             batch_index = ops.cast(batch_index, "int32")
-        self.words, self.in_xla = (batch_index, run_seed), in_xla
-
-    def __enter__(self):
-        self._outer = getattr(_scope, "words", None), is_compiled()
-        _scope.words, _scope.in_xla = self.words, self.in_xla
-        return self
-
-    def __exit__(self, *_):
-        _scope.words, _scope.in_xla = self._outer
+        super().__init__(words=(batch_index, run_seed), in_xla=in_xla)
 
 
 def is_compiled():
     """Returns whether XLA compiles the current forward pass: see `dropout_seed`."""
-    return getattr(_scope, "in_xla", False)
+    return _scope.in_xla
 
 
-class repeated_call:
+class repeated_call(_Setting):
     """Context manager under which each call of a layer within one forward pass gets a different seed.
 
     Args:
@@ -127,17 +144,10 @@ class repeated_call:
     """
 
     def __init__(self, number):
-        self.number = number
-
-    def __enter__(self):
-        self._outer = getattr(_scope, "call", 0)
-        _scope.call = self.number
-
-    def __exit__(self, *_):
-        _scope.call = self._outer
+        super().__init__(call=number)
 
 
-class drawn_seeds:
+class drawn_seeds(_Setting):
     """Context manager under which a layer uses the same seeds in every call, as recomputation requires.
 
     The seeds are taken once, when the context manager is created.
@@ -147,14 +157,8 @@ class drawn_seeds:
     """
 
     def __init__(self, layer):
-        self.seeds = {id(seed): seed.next() for part in layer._flatten_layers() for seed in _own_seeds(part)}
-
-    def __enter__(self):
-        self._outer = getattr(_scope, "drawn", {})
-        _scope.drawn = {**self._outer, **self.seeds}
-
-    def __exit__(self, *_):
-        _scope.drawn = self._outer
+        seeds = {id(seed): seed.next() for part in layer._flatten_layers() for seed in _own_seeds(part)}
+        super().__init__(drawn=seeds)
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -174,15 +178,14 @@ class ScopedSeed(keras.random.SeedGenerator):
 
     def next(self, ordered=True):
         """Returns the next seed, a tensor of shape [2]."""
-        drawn, words = getattr(_scope, "drawn", {}).get(id(self)), getattr(_scope, "words", None)
-        if drawn is not None:
-            return drawn
-        if words is None:
+        if id(self) in _scope.drawn:
+            return _scope.drawn[id(self)]
+        if _scope.words is None:
             return super().next(ordered)
-        batch_index, run_seed = words
+        batch_index, run_seed = _scope.words
         # Keras passes two words of 31 bits to TensorFlow. The first word is the batch index. The second word combines
         # the run seed and the number of the generator.
-        index = self.index + self.count * getattr(_scope, "call", 0)
+        index = self.index + self.count * _scope.call
         if keras.backend.backend() == "torch":  # Keras seeds PyTorch with the sum of the words, which must differ, too
             batch_index = ops.cast(batch_index, "int64") * 0x9E3779B1
         layer_word = (run_seed * _LAYERS_A_RUN + index) % (2**31 - 2)
