@@ -197,26 +197,6 @@ def check_metrics(model, problem, hparams, settings):
         )
 
 
-def has_metric_plateaued(steps, values, num_steps=100, delta=0.1, decrease=True):
-    """Returns whether a metric has not improved by `delta` in `num_steps` steps (tensor2tensor's metrics_hook.py).
-
-    Later values are compared with the newest value that is at least `num_steps` steps old. A later value is an
-    improvement if it is better by `delta` or more.
-
-    Args:
-        steps: list of int, ascending.
-        values: list of float, the metric at these steps.
-        num_steps: int, the number of steps within which the metric must improve.
-        delta: float, the smallest improvement that counts, in the metric's unit.
-        decrease: bool, whether lower values are better.
-    """
-    before = [value for step, value in zip(steps, values, strict=True) if step <= steps[-1] - num_steps]
-    if not before:
-        return False
-    gains = [before[-1] - value if decrease else value - before[-1] for value in values[len(before) :]]
-    return all(gain < delta for gain in gains)
-
-
 def check_early_stopping(rule, names):
     """Raises `UserError` if a rule's metric is not in the tuple `names`, or the rule has the wrong direction."""
     if not rule.steps:
@@ -235,24 +215,28 @@ def check_early_stopping(rule, names):
 
 
 def reason_to_stop(rule, history):
-    """Returns the reason to stop now, a str, or None to continue.
+    """Returns the reason to stop now, a str, or None to continue (mirrors tensor2tensor's metrics_hook.py).
+
+    The run stops if no later value of the metric is better, by `rule.metric_delta` or more, than the newest value that
+    is at least `rule.steps` steps old.
 
     Args:
         rule: `EarlyStopping`.
         history: list of (step, {metric: value}), sorted by step, as returned by `monitor.history`.
     """
     points = [(step, metrics[rule.metric]) for step, metrics in history if rule.metric in metrics]
-    if not rule.steps or not points:
+    last = points[-1][0] if points else 0
+    old = [point for point in points if rule.steps and point[0] <= last - rule.steps]
+    if not old:
         return None
-    steps, values = zip(*points, strict=True)
+    (step, before), later = old[-1], [value for _, value in points[len(old) :]]
     decrease = lower_is_better(rule.metric)
-    if not has_metric_plateaued(steps, values, rule.steps, rule.metric_delta, decrease):
+    gains = [before - value if decrease else value - before for value in later]
+    if not all(gain < rule.metric_delta for gain in gains):
         return None
-    at = max(i for i, step in enumerate(steps) if step <= steps[-1] - rule.steps)
-    after = (min if decrease else max)(values[at + 1 :])
     return (
-        f"{rule.metric} improved by less than {rule.metric_delta:g} in {rule.steps:,} steps: it was {values[at]:g} at "
-        f"step {steps[at]:,}, and at best {after:g} in the {steps[-1] - steps[at]:,} steps since"
+        f"{rule.metric} improved by less than {rule.metric_delta:g} in {rule.steps:,} steps: it was {before:g} at "
+        f"step {step:,}, and at best {(min if decrease else max)(later):g} in the {last - step:,} steps since"
     )
 
 

@@ -20,7 +20,6 @@ from t2t_lite.training.monitor import (
     Monitor,
     check_early_stopping,
     check_metrics,
-    has_metric_plateaued,
     history,
     reason_to_stop,
     write_translations,
@@ -329,9 +328,9 @@ def test_translations_are_files_of_a_line_each(tmp_path):
     }.values(),
 )
 def test_when_a_metric_has_plateaued(steps, values, expected):
-    assert has_metric_plateaued(steps, values, num_steps=30, delta=0.5) == expected
-    mirrored = [-value for value in values]
-    assert has_metric_plateaued(steps, mirrored, num_steps=30, delta=0.5, decrease=False) == expected
+    for metric, sign in (("loss", 1), ("bleu", -1)):
+        history = [(step, {metric: sign * value}) for step, value in zip(steps, values, strict=True)]
+        assert bool(reason_to_stop(EarlyStopping(30, metric, 0.5), history)) == expected
 
 
 def points(name, values):
