@@ -47,16 +47,16 @@ def announce(context, train_step, gives_up=()):
     left_out = f" ({data.dropped:,} {data.source.left_out} are omitted)" if data.dropped else ""
     if any(data.cut.values()):
         cut = ", ".join(f"{count:,} {FILE_TAGS[split]}" for split, count in data.cut.items())
-        left_out += f" (truncated to {data.max_length} ids: {cut})"
+        left_out += f" (truncated to {data.source.longest} ids: {cut})"
     kept = "" if accumulation == hparams["gradient_accumulation_steps"] else " (same batches per step)"
     exactly = (
         f"except for: {'; '.join(gives_up)}" if gives_up else "the same command on this machine gives identical results"
     )
     further = []
-    if data.ladder:
+    if ladder := data.source.ladder:
         each = "" if replicas_count == 1 else ", on each replica"
-        shapes = f"{len(data.ladder.shapes)} shapes ({' x '.join(['rows', *data.ladder.features])})"
-        further = [f"XLA compiles {shapes}, each at its first occurrence{each}: {data.ladder}"]
+        shapes = f"{len(ladder.shapes)} shapes ({' x '.join(['rows', *ladder.features])})"
+        further = [f"XLA compiles {shapes}, each at its first occurrence{each}: {ladder}"]
     if carried:
         further = [carried.description(data.source)]
     for line in (

@@ -60,11 +60,6 @@ class RunContext:
         """The `RunLog`, to which only the first machine writes."""
         return RunLog(self.output_dir, is_silent=not self.replicas.is_chief)
 
-    @property
-    def is_deterministic_gpu(self):
-        """Whether the run uses a GPU with deterministic operations."""
-        return self.devices.deterministic and bool(tf.config.get_visible_devices("GPU"))
-
 
 class TrainingState:
     """The model, optimizer and data position of a run, which are saved in its checkpoints.
@@ -93,14 +88,14 @@ class TrainingState:
             self.optimizer = make_optimizer(context.hparams, train_steps, model)
             self.optimizer.build(model.trainable_variables)
         check_reads(model, data.problem)
-        check_lengths(model, data.max_length, data.problem.features)
+        check_lengths(model, data.source.longest, data.problem.features)
         if context.evaluation:
             check_metrics(model, data.problem, context.hparams, context.evaluation)
         hparams = context.hparams.override_from_dict({"gradient_accumulation_steps": context.accumulation})
-        compiles = context.config["xla_compile"]
+        compiles, deterministic = context.config["xla_compile"], context.devices.deterministic
         self.train_step = TrainStep(
             model, self.optimizer, replicas, hparams, compiles, data.source.features,
-            avoids_scatter=compiles and context.is_deterministic_gpu,
+            avoids_scatter=compiles and deterministic and bool(tf.config.get_visible_devices("GPU")),
             carried=data.source.carried(model, replicas.devices, context.accumulation),
         )  # fmt: skip
         self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")

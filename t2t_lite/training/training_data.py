@@ -18,12 +18,10 @@ from t2t_lite.data.example_batches import ExampleBatches
 from t2t_lite.data.folder import encoder_files
 from t2t_lite.data.records import Records
 from t2t_lite.data.splits import DatasetSplit
-from t2t_lite.data.width_ladder import WidthLadder
 from t2t_lite.decoding.sentence_parts import is_natural
 from t2t_lite.errors import UserError
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.settings.reserved_names import BEFORE
-from t2t_lite.text.vocabulary import vocabulary_sizes
 
 _EXAMPLES_FOR_A_SHARE = 1000
 
@@ -36,32 +34,24 @@ class TrainingData:
         problem: Problem.
         encoders: {"inputs": TextEncoder, "targets": TextEncoder}.
         encoder_files: {name: path}, the files that a run needs for its encoders.
-        vocab_size: int, the vocabulary size of the inputs, or of both sides if shared.
-        target_vocab_size: int, the vocabulary size of the targets, or None if both sides share one vocabulary.
         records, dev_records: Records of the training set and the dev set.
         examples: int, the number of training examples within the length limits.
         dropped: int, the number of training examples outside the length limits.
         cut: {split: int}, the number of examples that are truncated to the length limits, in the splits that are used.
-        max_length: int, the upper length limit, in ids including EOS.
-        source: ExampleBatches, which creates `batches`.
+        source: ExampleBatches, which creates `batches`, within its length limits and batch shapes.
         batches: tf.data.Dataset, an endless stream of batches for one replica.
-        ladder: WidthLadder with the shapes of batches, or None if shapes are not limited.
     """
 
     problem: Problem
     encoders: dict
     encoder_files: dict
-    vocab_size: int
-    target_vocab_size: int | None
     records: Records
     dev_records: Records
     examples: int
     dropped: int
     cut: dict
-    max_length: int
     source: ExampleBatches
     batches: tf.data.Dataset
-    ladder: WidthLadder | None
 
 
 def open_training_data(
@@ -84,7 +74,6 @@ def open_training_data(
     """
     problem = registry.problem(problem)
     encoders = problem.get_feature_encoders(data_dir)
-    vocab_size, target_vocab_size = vocabulary_sizes(encoders)
     records, dev_records = (Records(problem, data_dir, split) for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL))
     source = batches(problem, hparams, encoders, lanes)
     train = records.check_training(source.hparams)
@@ -94,8 +83,8 @@ def open_training_data(
         dev_facts = dev_records.check(reads_records=True)
         cut[DatasetSplit.EVAL] = manifests.count_cut(problem, hparams, dev_facts)
     return TrainingData(
-        problem, encoders, encoder_files(problem, data_dir), vocab_size, target_vocab_size, records, dev_records,
-        train.examples, train.dropped, cut, source.longest, source, stream, source.ladder,
+        problem, encoders, encoder_files(problem, data_dir), records, dev_records, train.examples, train.dropped, cut,
+        source, stream,
     )  # fmt: skip
 
 

@@ -59,25 +59,16 @@ def test_it_is_that_of_the_problem_within_the_limits(data_dir, name):
     data = open_training_data(name, HPARAMS, data_dir)
     is_reversed = name.endswith("_rev")
     assert data.problem.full_name == name
-    sizes = data.vocab_size, data.target_vocab_size
+    sizes = tuple(data.encoders[side].vocab_size for side in ("inputs", "targets"))
     assert sizes == ((50, 40) if is_reversed else (40, 50))
-    assert tuple(data.encoders[side].vocab_size for side in ("inputs", "targets")) == sizes
     assert data.records.split == DatasetSplit.TRAIN and len(data.records.paths) == 3
     assert data.dev_records.split == DatasetSplit.EVAL and len(data.dev_records.paths) == 2
-    assert (data.examples, data.dropped, data.max_length) == (40, 60, 7)  # of 4 to 7 ids
+    assert (data.examples, data.dropped, data.source.longest) == (40, 60, 7)  # of 4 to 7 ids
     long_side = "targets" if is_reversed else "inputs"
     for batch in data.batches.take(20):
         ids = batch[long_side].numpy()
         assert 4 <= ids.shape[1] <= 7 and ids.max() == 30, "the other side's ids are beyond its vocabulary"
         assert ids.size <= 64
-
-
-@pytest.mark.slow
-def test_one_vocabulary_for_both_sides_is_none_of_the_targets_own(data_dir, monkeypatch):
-    monkeypatch.setattr(Uneven, "sizes", (60, 60))
-    monkeypatch.setattr(Records, "check_vocabulary", lambda self, encoders: None)
-    data = open_training_data("training_data_uneven", HPARAMS, data_dir)
-    assert (data.vocab_size, data.target_vocab_size) == (60, None)
 
 
 def test_a_vocabulary_that_the_records_do_not_fit_is_refused(data_dir, monkeypatch):
@@ -92,7 +83,7 @@ def test_a_vocabulary_that_the_records_do_not_fit_is_refused(data_dir, monkeypat
 
 @pytest.mark.slow
 def test_limits_that_leave_nothing_are_refused(data_dir):
-    assert open_training_data("training_data_uneven", HPARAMS, data_dir).max_length == 7
+    assert open_training_data("training_data_uneven", HPARAMS, data_dir).source.longest == 7
     nothing = HPARAMS.override_from_dict({"min_length": 12, "max_length": 20})
     with pytest.raises(UserError, match="none of the 100 training examples has between min_length=12 and"):
         open_training_data("training_data_uneven", nothing, data_dir)
