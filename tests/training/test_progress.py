@@ -202,8 +202,9 @@ def test_the_start_of_a_run_is_summed_up(caplog, what):
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(3), keras.layers.GaussianNoise(0.1)])
     model.layers[0].trainable = not changes.get("frozen")
     hparams = {"gradient_accumulation_steps": 5, "batch_size": 256, "dtype_policy": "bfloat16", "random_seed": 7}
-    data = {"dropped": 0, "examples": 1200, "cut": {"train": 0, "eval": 0}, "max_length": 40, "ladder": None}
-    data |= {"source": types.SimpleNamespace(left_out="examples of other lengths")}
+    data = {"dropped": 0, "examples": 1200, "cut": {"train": 0, "eval": 0}}
+    source = {"left_out": "examples of other lengths", "longest": 40, "ladder": changes.get("ladder")}
+    data |= {"source": types.SimpleNamespace(**source)}
     config = {"problem": "p", "model": "m", "hparams_set": changes.get("hparams_set", "s"), "hparams": hparams}
     context = types.SimpleNamespace(
         config=config, output_dir="run", replicas=Replicas(None, 2, "devices: 2"),
