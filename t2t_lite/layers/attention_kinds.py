@@ -16,10 +16,10 @@ from t2t_lite.layers.layer_kinds import (
     checked_heads,
     in_words,
     kind_of,
-    kinds_config,
     name_and_options,
     named_kinds,
     read_kinds,
+    shared_out,
 )
 from t2t_lite.registry import Registries
 
@@ -172,11 +172,6 @@ def make_self_attention(self_attention, index, has_order=True, context_class=Con
         raise ValueError(begin + text) from None
 
 
-def self_attention_config(self_attention):
-    """Returns the `self_attention` argument with all options filled in: a kind, or a list of kinds."""
-    return kinds_config(kinds_of(self_attention))
-
-
 def own_hparams(text):
     """Returns {name: setting} for the hyperparameters declared by the kinds in `self_attention_type`.
 
@@ -202,7 +197,7 @@ def spelled_kinds(text):
     """
     kinds = []
     for groups in read_kinds(text):
-        groups = _shared_out(groups, f"self_attention_type={text}")
+        groups = shared_out(groups, f"self_attention_type={text}", own_options)
         heads = [group for group in groups if len(group) > 1]
         words = [group[0] for group in groups if len(group) == 1]
         if len(heads) > 1:
@@ -216,28 +211,9 @@ def spelled_kinds(text):
     return kinds
 
 
-def _shared_out(groups, text):
-    """Moves options of the last word to the words that accept them; returns the groups. Error messages quote `text`."""
-    words = [word for group in groups for word in group]
-    accepted, shared = [own_options(word.name) for word in words], [dict(word.options) for word in words]
-    for n, word in enumerate(words):
-        for option in [option for option in word.options if option not in accepted[n]]:
-            others = [i for i in range(n) if option in accepted[i]] if n == len(words) - 1 else []
-            if not others:
-                expected = " or ".join(accepted[n]) or "none"
-                raise ValueError(f"{text}: {word.name} has no option {option}. Expected {expected}.")
-            value = shared[n].pop(option)
-            for i in others:
-                if shared[i].setdefault(option, value) is not value:
-                    raise ValueError(f"{text}: {option} of {words[i].name} is given twice. Expected once.")
-    ordered = ({o: own[o] for o in options if o in own} for own, options in zip(shared, accepted, strict=True))
-    words = iter(word._replace(options=own) for word, own in zip(words, ordered, strict=True))
-    return [[next(words) for _ in group] for group in groups]
-
-
 def words_of(name, options):
     """Converts (name, options) of a kind of self-attention, from `kinds_of`, to groups of `Word`s for `spell_kind`."""
-    return _shared_out(in_words(name, options), "self_attention")
+    return shared_out(in_words(name, options), "self_attention", own_options)
 
 
 @keras.saving.register_keras_serializable("t2t_lite")

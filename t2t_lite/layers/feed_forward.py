@@ -18,7 +18,7 @@ from t2t_lite.layers.base import (
 from t2t_lite.layers.checks import check_rates, check_required_sizes, shape_of
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.layer_kinds import in_words, kinds_config, named_kinds, read_kinds
+from t2t_lite.layers.layer_kinds import in_words, named_kinds, read_kinds, shared_out
 from t2t_lite.registry import Registries, register_feed_forward
 
 PLAIN = "dense_relu_dense"
@@ -123,11 +123,6 @@ def make_feed_forward(feed_forward, index, **options):
     return Registries.feed_forwards.get(name)(**own, **options)
 
 
-def feed_forward_config(feed_forward):
-    """Returns the `feed_forward` argument with all options filled in: a kind, or a list of kinds."""
-    return kinds_config(kinds_of(feed_forward))
-
-
 def own_options(name):
     """Returns {option: default} for a kind of feed-forward layer. Raises `ValueError` if the kind is unknown."""
     if name not in Registries.feed_forwards:
@@ -158,14 +153,10 @@ def spelled_kinds(text):
         ValueError: if the text cannot be parsed, a name is unknown, or the kind does not accept an option.
     """
     kinds = []
-    for [word, *others], *groups in read_kinds(text, "ffn_layer"):
-        if others or groups:
+    for groups in read_kinds(text, "ffn_layer"):
+        if [len(words) for words in groups] != [1]:
             raise ValueError(f"ffn_layer={text}: a layer has only one kind. Separate layers with /.")
-        options = own_options(word.name)
-        for option in word.options:
-            if option not in options:
-                expected = " or ".join(options) or "none"
-                raise ValueError(f"ffn_layer={text}: {word.name} has no option {option}. Expected {expected}.")
+        [[word]] = shared_out(groups, f"ffn_layer={text}", own_options)
         kinds.append({"type": word.name, **word.options})
     return kinds
 

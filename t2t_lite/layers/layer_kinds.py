@@ -140,6 +140,34 @@ def read_kinds(text, setting="self_attention_type"):
     return kinds
 
 
+def shared_out(groups, text, own_options):
+    """Moves options of the last word to the words that accept them; returns the groups.
+
+    Args:
+        groups: list of groups of `Word`s, a kind from `read_kinds`.
+        text: str, how error messages begin.
+        own_options: function from a name to {option: default}.
+
+    Raises:
+        ValueError: if no word accepts an option, or an option is given twice; also errors from `own_options`.
+    """
+    words = [word for group in groups for word in group]
+    accepted, shared = [own_options(word.name) for word in words], [dict(word.options) for word in words]
+    for n, word in enumerate(words):
+        for option in [option for option in word.options if option not in accepted[n]]:
+            others = [i for i in range(n) if option in accepted[i]] if n == len(words) - 1 else []
+            if not others:
+                expected = " or ".join(accepted[n]) or "none"
+                raise ValueError(f"{text}: {word.name} has no option {option}. Expected {expected}.")
+            value = shared[n].pop(option)
+            for i in others:
+                if shared[i].setdefault(option, value) is not value:
+                    raise ValueError(f"{text}: {option} of {words[i].name} is given twice. Expected once.")
+    ordered = ({o: own[o] for o in options if o in own} for own, options in zip(shared, accepted, strict=True))
+    words = iter(word._replace(options=own) for word, own in zip(words, ordered, strict=True))
+    return [[next(words) for _ in group] for group in groups]
+
+
 def _from_json(text, setting):
     """Returns the list of kinds in a JSON text, which holds a single kind or a list."""
     try:

@@ -17,10 +17,9 @@ from t2t_lite.layers import (
 )
 from t2t_lite.layers import attention_kinds as attentions
 from t2t_lite.layers import feed_forward as networks
-from t2t_lite.layers.attention_kinds import make_self_attention, self_attention_config
 from t2t_lite.layers.base import matrix_initializer
 from t2t_lite.layers.checks import check_sizes
-from t2t_lite.layers.feed_forward import PLAIN, feed_forward_config, make_feed_forward
+from t2t_lite.layers.layer_kinds import kinds_config
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.models.arguments import described, in_hparams_words, own_options, with_options
 from t2t_lite.models.sequence_model import SequenceModel
@@ -52,8 +51,8 @@ class TransformerModel(SequenceModel):
         check_sizes(vocab_size=vocab_size, target_vocab_size=target_vocab_size)
         for name, option in self.OPTIONS.items():
             option.check(name, own[name])
-        own["self_attention"] = self_attention_config(own["self_attention"])
-        own["feed_forward"] = feed_forward_config(own["feed_forward"])
+        own["self_attention"] = kinds_config(attentions.kinds_of(own["self_attention"]))
+        own["feed_forward"] = kinds_config(networks.kinds_of(own["feed_forward"]))
         self.config = {"vocab_size": vocab_size, "target_vocab_size": target_vocab_size, **own}
         self.vocab_size, self.target_vocab_size = vocab_size, target_vocab_size or vocab_size
 
@@ -164,7 +163,7 @@ class TransformerModel(SequenceModel):
         if role == "memory":
             return MultiHeadAttention(**options)
         options |= {"has_order": role == "decoder", "context_class": self.context_class}
-        return make_self_attention(self.config["self_attention"], index, **options)
+        return attentions.make_self_attention(self.config["self_attention"], index, **options)
 
     def feed_forward(self, role, index, **options):
         """Creates the feed-forward network of one layer. Override this method to use your own kinds of networks.
@@ -178,8 +177,8 @@ class TransformerModel(SequenceModel):
             None for the default `FeedForward`.
         """
         kinds = networks.kinds_of(self.config["feed_forward"])
-        is_plain = kinds[index % len(kinds)][0] == PLAIN
-        return None if is_plain else make_feed_forward(self.config["feed_forward"], index, **options)
+        is_plain = kinds[index % len(kinds)][0] == networks.PLAIN
+        return None if is_plain else networks.make_feed_forward(self.config["feed_forward"], index, **options)
 
     @property
     def cost_features(self):

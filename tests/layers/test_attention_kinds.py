@@ -9,11 +9,11 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.layers.attention_kinds import (
+    kinds_of,
     make_self_attention,
-    self_attention_config,
     self_attention_names,
 )
-from t2t_lite.layers.layer_kinds import read_kinds, spell_kind
+from t2t_lite.layers.layer_kinds import kinds_config, read_kinds, spell_kind
 from t2t_lite.models import TransformerLM
 from t2t_lite.models.arguments import model_hparams
 from t2t_lite.settings.config import HParams
@@ -266,6 +266,6 @@ def test_kinds_take_turns_over_the_layers():
     made = [make_self_attention(kinds, i, num_heads=2) for i in range(5)]
     assert [getattr(layer.pattern, "neighborhood", None) for layer in made] == [None, 3, None, None, 3]
     assert [getattr(layer.score, "max_relative_position", None) for layer in made] == [None, None, 4, None, None]
-    assert self_attention_config(kinds) == ["dot_product", RESTRICTED, {**RELATIVE, "add_relative_to_values": False}]
-    assert self_attention_config([RESTRICTED]) == RESTRICTED
+    assert kinds_config(kinds_of(kinds)) == ["dot_product", RESTRICTED, {**RELATIVE, "add_relative_to_values": False}]
+    assert kinds_config(kinds_of([RESTRICTED])) == RESTRICTED
     assert "full" not in self_attention_names() and {"restricted", "window", "relative"} <= {*self_attention_names()}
