@@ -19,7 +19,7 @@ from t2t_lite.layers.masks import with_mask
 from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.encoder_decoder import tied_embeddings
 from t2t_lite.models.transformer_lm import take_positions
-from t2t_lite.models.transformer_parts import TransformerModel, build_embeddings, is_token, normalized, positioned
+from t2t_lite.models.transformer_parts import TransformerModel, build_parts, is_token, normalized, positioned
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
@@ -99,13 +99,10 @@ class Kermit(TransformerModel):
         if self.built:
             return
         shape = (None, None, self.config["hidden_size"])
-        build_embeddings(self.input_embedding, self.target_embedding, self.softmax)
+        build_parts((None, None), self.input_embedding, self.target_embedding, self.softmax)
         self.side = self.add_weight(name="side", shape=(2, shape[-1]), initializer=keras.initializers.RandomNormal())
-        for layer in (self.position, self.encoder, self.encoder_norm):
-            if layer is not None:
-                layer.build(shape)
+        build_parts(shape, self.position, self.encoder, self.encoder_norm)
         number_seeds(self)
-        self.built = True
 
     @classmethod
     def corrupt(cls, batch, seeds, hparams):

@@ -15,7 +15,7 @@ from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.layer_kinds import name_and_options
 from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.encoder_model import EncoderModel, ends_before
-from t2t_lite.models.transformer_parts import normalized
+from t2t_lite.models.transformer_parts import build_parts, normalized
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 
@@ -110,16 +110,13 @@ class XLNet(EncoderModel):
         if self.built:
             return
         hidden = (None, None, self.config["hidden_size"])
-        self.embedding.build((None, None))
-        self.encoder.build(hidden)
-        if self.encoder_norm is not None:
-            self.encoder_norm.build(hidden)
+        build_parts((None, None), self.embedding)
+        build_parts(hidden, self.encoder, self.encoder_norm)
         if self.config["head"] == "masked_lm":
             initializer = self.embeddings_initializer() or "normal"
             self.query = self.add_weight(name="query", shape=(1, 1, hidden[-1]), initializer=initializer)
         self.build_heads(hidden)
         number_seeds(self)
-        self.built = True
 
     def head_weights(self):
         """Returns the weights of the heads; for masked ids, these are the bias and the queries' initial vector."""

@@ -8,7 +8,7 @@ from t2t_lite.layers.dropout import number_seeds
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.layers.token_embedding import TokenEmbedding
 from t2t_lite.models.sequence_model import SequenceModel
-from t2t_lite.models.transformer_parts import build_embeddings
+from t2t_lite.models.transformer_parts import build_parts
 
 
 class EncoderDecoder(SequenceModel):
@@ -67,10 +67,9 @@ class EncoderDecoder(SequenceModel):
         """Creates all weights; `input_shape` is unused."""
         if self.built:
             return
-        build_embeddings(self.input_embedding, self.target_embedding, self.softmax)
+        build_parts((None, None), self.input_embedding, self.target_embedding, self.softmax)
         self.build_layers((None, None, self.config["hidden_size"]))
         number_seeds(self)
-        self.built = True
 
     def call(self, inputs, training=None):
         """Runs a teacher-forced pass and returns the logits.
@@ -87,10 +86,6 @@ class EncoderDecoder(SequenceModel):
         x = shifted_right(self.target_embedding(inputs["targets"]))
         logits = self.logits(self.decode(x, memory, training=training))
         return with_mask(logits, self.compute_mask(inputs))
-
-    def logits(self, hidden, matrix=None):
-        """Maps hidden states [..., hidden] to float32 logits; for `matrix` see `TokenEmbedding.reverse_matrix`."""
-        return self.softmax(hidden, reverse=True, matrix=matrix)
 
     def init_cache(self, memory, max_length, beam_size=1):
         """Returns the cache for the start of decoding. Its size does not depend on `max_length`.

@@ -9,7 +9,7 @@ from keras import ops
 from t2t_lite.layers import ClassHead, Results, SpanHead
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.encoder_heads import mean_and_maximum
-from t2t_lite.models.transformer_parts import TransformerModel, normalized
+from t2t_lite.models.transformer_parts import TransformerModel, build_parts, normalized
 from t2t_lite.settings.ranges import ALL_POSITIONS, POOLINGS, setting
 from t2t_lite.text.vocabulary import EOS_ID
 
@@ -80,10 +80,8 @@ class EncoderModel(TransformerModel):
 
     def build_heads(self, hidden):
         """Builds the heads; `hidden` is the shape of the hidden states."""
-        if self.span_head is not None:
-            self.span_head.build(hidden)
-        if self.sentence_head is not None:
-            self.sentence_head.build((None, hidden[-1]))
+        build_parts(hidden, self.span_head)
+        build_parts((None, hidden[-1]), self.sentence_head)
         if self.class_head is not None:
             rank = HEADS[self.config["head"]]
             pooled = rank == 1 and self.config.get("pooling") == "mean_max"

@@ -11,7 +11,7 @@ from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.encoder_decoder import shifted_right, tied_embeddings
-from t2t_lite.models.transformer_parts import TransformerModel, build_embeddings, is_token, normalized, positioned
+from t2t_lite.models.transformer_parts import TransformerModel, build_parts, is_token, normalized, positioned
 from t2t_lite.registry import register_model
 
 
@@ -81,16 +81,13 @@ class Transformer(TransformerModel):
         if self.built:
             return
         shape = (None, None, self.config["hidden_size"])
-        build_embeddings(self.input_embedding, self.target_embedding, self.softmax)
+        build_parts((None, None), self.input_embedding, self.target_embedding, self.softmax)
         if self.config["target_space_embedding"]:
             self.target_space = self.add_weight(name="target_space", shape=shape[-1:], initializer="zeros")
-        for layer in (self.encoder_position, self.decoder_position, self.encoder_norm, self.decoder_norm):
-            if layer is not None:
-                layer.build(shape)
-        self.encoder.build(shape)
+        positions, norms = (self.encoder_position, self.decoder_position), (self.encoder_norm, self.decoder_norm)
+        build_parts(shape, *positions, *norms, self.encoder)
         self.decoder.build(shape, shape)
         number_seeds(self)
-        self.built = True
 
     def call(self, inputs, training=None):
         """Runs a teacher-forced pass and returns the logits.
@@ -198,11 +195,8 @@ class Transformer(TransformerModel):
         """
         batch = shape_of(memory["hidden"])[0]
         layers = self.decoder.init_cache(memory["hidden"], batch, max_length * beam_size)
-        return {
-            "beams": {"ancestry": new_ancestry(batch, beam_size, max_length)},
-            "shared": self.softmax.reverse_matrix(),
-            "fixed": {"layers": layers, "memory_mask": memory["mask"]},
-        }
+        fixed = {"layers": layers, "memory_mask": memory["mask"]}
+        return self.new_cache(new_ancestry(batch, beam_size, max_length), fixed)
 
     def decode_step(self, ids, position, cache):
         """Decodes one position of every beam.
@@ -217,13 +211,8 @@ class Transformer(TransformerModel):
             (float32 logits [B * K, target_vocab_size], the updated cache).
         """
         ancestry, mask = see_ancestors(cache["beams"]["ancestry"], position)
-        batch, beam, _ = shape_of(ancestry)
-        x = self.target_embedding(ops.reshape(ops.cast(ids, ancestry.dtype), (batch, beam)))
+        x = self.target_embedding(ops.reshape(ops.cast(ids, ancestry.dtype), shape_of(ancestry)[:2]))
         x = ops.where(position > 0, x, ops.zeros_like(x))
         x = positioned(self.decoder_position, x, position)
         memory_mask = ops.expand_dims(cache["fixed"]["memory_mask"], 1)
-        x, layers = self.decoder.step(x, cache["fixed"]["layers"], position, mask, memory_mask)
-        x = normalized(x, self.decoder_norm)
-        logits = self.logits(ops.reshape(x, (batch * beam, self.config["hidden_size"])), cache["shared"])
-        fixed = {**cache["fixed"], "layers": layers}
-        return logits, {**cache, "beams": {"ancestry": ancestry}, "fixed": fixed}
+        return self.next_logits(x, position, cache, ancestry, mask, memory_mask)

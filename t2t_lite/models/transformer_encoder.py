@@ -21,7 +21,7 @@ from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.encoder_model import EncoderModel, ends_before
-from t2t_lite.models.transformer_parts import normalized, positioned
+from t2t_lite.models.transformer_parts import build_parts, normalized, positioned
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 from t2t_lite.text.vocabulary import UNK_ID
@@ -179,19 +179,11 @@ class TransformerEncoder(EncoderModel):
         if self.built:
             return
         embedded, hidden = (None, None, self.width), (None, None, self.config["hidden_size"])
-        for layer in (self.embedding, self.segment_embedding, self.match_embedding, self.task_embedding):
-            if layer is not None:
-                layer.build((None, None))
-        for layer in (self.position, self.embedding_norm, self.projection):
-            if layer is not None:
-                layer.build(embedded)
-        self.encoder.build(hidden)
-        for layer in (self.encoder_norm, self.masked_ids_head):
-            if layer is not None:
-                layer.build(hidden)
+        build_parts((None, None), self.embedding, self.segment_embedding, self.match_embedding, self.task_embedding)
+        build_parts(embedded, self.position, self.embedding_norm, self.projection)
+        build_parts(hidden, self.encoder, self.encoder_norm, self.masked_ids_head)
         self.build_heads(hidden)
         number_seeds(self)
-        self.built = True
 
     def encode(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False, results=None):
         """Encodes rows of ids bidirectionally.

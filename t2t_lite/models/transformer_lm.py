@@ -14,7 +14,7 @@ from t2t_lite.layers.masks import with_mask
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.layers.quantization import is_quantized
 from t2t_lite.models.arguments import shared_options
-from t2t_lite.models.transformer_parts import TransformerModel, build_embeddings, is_token, normalized, positioned
+from t2t_lite.models.transformer_parts import TransformerModel, build_parts, is_token, normalized, positioned
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 from t2t_lite.settings.reserved_names import BEFORE
@@ -115,12 +115,9 @@ class TransformerLM(TransformerModel):
         if self.built:
             return
         shape = (None, None, self.config["hidden_size"])
-        build_embeddings(self.target_embedding, self.softmax)
-        for layer in (self.decoder_position, self.decoder, self.decoder_norm):
-            if layer is not None:
-                layer.build(shape)
+        build_parts((None, None), self.target_embedding, self.softmax)
+        build_parts(shape, self.decoder_position, self.decoder, self.decoder_norm)
         number_seeds(self)
-        self.built = True
 
     def call(self, inputs, training=None):
         """Runs a teacher-forced pass and returns the logits.
@@ -255,11 +252,8 @@ class TransformerLM(TransformerModel):
         """
         batch = shape_of(memory["length"])[0]
         layers = self.decoder.init_cache(None, batch, max_length * beam_size, memory["prompts"], memory["length"])
-        return {
-            "beams": {"ancestry": new_ancestry(batch, beam_size, max_length)},
-            "shared": self.softmax.reverse_matrix(),
-            "fixed": {"layers": layers, **{name: memory[name] for name in memory if name != "prompts"}},
-        }
+        fixed = {"layers": layers, **{name: memory[name] for name in memory if name != "prompts"}}
+        return self.new_cache(new_ancestry(batch, beam_size, max_length), fixed)
 
     def decode_step(self, ids, position, cache):
         """Decodes one position of every beam.
@@ -275,17 +269,12 @@ class TransformerLM(TransformerModel):
         """
         fixed = cache["fixed"]
         ancestry, mask = see_ancestors(cache["beams"]["ancestry"], position)
-        batch, beam, _ = shape_of(ancestry)
         ids, last = (ops.cast(each, ancestry.dtype) for each in (ids, fixed["last"]))
-        ids = ops.where(position > 0, ops.reshape(ids, (batch, beam)), last)
+        ids = ops.where(position > 0, ops.reshape(ids, shape_of(ancestry)[:2]), last)
         slots = shape_of(fixed["layers"][0]["self"].prompt.key)[2] if fixed["layers"] else 0
         mask = see_prompt(mask, fixed["length"], slots)
         x = self._embedded(ids, fixed["length"] + position, fixed.get("condition"))
-        x, layers = self.decoder.step(x, fixed["layers"], position, mask)
-        x = ops.reshape(normalized(x, self.decoder_norm), (batch * beam, self.config["hidden_size"]))
-        return self.logits(x, cache["shared"]), {
-            **cache, "beams": {"ancestry": ancestry}, "fixed": {**fixed, "layers": layers}
-        }  # fmt: skip
+        return self.next_logits(x, position, cache, ancestry, mask)
 
 
 def join_prompts(prompts, lengths, targets):

@@ -219,9 +219,29 @@ class TransformerModel(SequenceModel):
         """Returns symbolic costs for a dict of symbolic inputs."""
         return {f: keras.KerasTensor(inputs[f].shape, dtype="float32") for f in self.cost_features}
 
-    def logits(self, hidden, matrix=None):
-        """Maps hidden states [..., hidden] to float32 logits; for `matrix` see `TokenEmbedding.reverse_matrix`."""
-        return self.softmax(hidden, reverse=True, matrix=matrix)
+    # Step-by-step decoding, for models with a decoder: see `t2t_lite.layers.cache`.
+
+    def new_cache(self, ancestry, fixed):
+        """Returns the cache for the start of decoding, with the table of ancestors and the parts that never move."""
+        return {"beams": {"ancestry": ancestry}, "shared": self.softmax.reverse_matrix(), "fixed": fixed}
+
+    def next_logits(self, x, position, cache, ancestry, mask, memory_mask=None):
+        """Runs the decoder for one position of every beam.
+
+        Args:
+            x: [B, K, hidden], the embeddings of the tokens before this position.
+            position, cache: as in `decode_step`.
+            ancestry, mask: from `see_ancestors`.
+            memory_mask: as in `TransformerStack.step`.
+
+        Returns:
+            (float32 logits [B * K, target_vocab_size], the updated cache).
+        """
+        fixed = cache["fixed"]
+        x, layers = self.decoder.step(x, fixed["layers"], position, mask, memory_mask)
+        x = ops.reshape(normalized(x, self.decoder_norm), (-1, self.config["hidden_size"]))
+        cache = {**cache, "beams": {"ancestry": ancestry}, "fixed": {**fixed, "layers": layers}}
+        return self.logits(x, cache["shared"]), cache
 
     @property
     def max_length(self):
@@ -234,11 +254,11 @@ def _taken(layer_class, config):
     return {name: config[name] for name in inspect.signature(layer_class).parameters if name in config}
 
 
-def build_embeddings(*layers):
-    """Builds the embedding layers and the output layer, some of which may be the same layer."""
+def build_parts(shape, *layers):
+    """Builds layers for inputs of a shape; skips None and layers that are built, such as a layer that occurs twice."""
     for layer in layers:
-        if not layer.built:
-            layer.build((None, None))
+        if layer is not None and not layer.built:
+            layer.build(shape)
 
 
 def is_token(ids):
