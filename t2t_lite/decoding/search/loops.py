@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import os
 
+import numpy as np
 import tensorflow as tf
 
 # With three phases, a search with a static cache compiles quickly and reads few empty positions. Searches with
@@ -197,7 +198,8 @@ def take(state, at):
 
 
 def _differences(leaf, shape):
-    return Shape(0 if size is None else size - leaf.shape[axis] for axis, size in enumerate(shape))
+    """Returns how much longer each axis is in `shape` than in `leaf`; 0 for axes of unknown size."""
+    return np.array([0 if size is None else size - leaf.shape[axis] for axis, size in enumerate(shape)])
 
 
 def _any_batch(leaf):
@@ -215,17 +217,7 @@ def cache_shapes(model, memory, length, beam_size):
     specs = tf.nest.map_structure(lambda leaf: tf.TensorSpec(leaf.shape, leaf.dtype), memory)
     abstract = tf.function(lambda memory: model.init_cache(memory, length, beam_size), autograph=False)
     outputs = abstract.get_concrete_function(specs).structured_outputs
-    return tf.nest.map_structure(lambda leaf: Shape(leaf.shape), outputs)
-
-
-class Shape:
-    """Wraps a shape as one leaf of a pytree, since a bare tuple would be a branch."""
-
-    def __init__(self, shape):
-        self.sizes = tuple(shape)
-
-    def __iter__(self):
-        return iter(self.sizes)
+    return tf.nest.map_structure(lambda leaf: leaf.shape, outputs)
 
 
 def use_a_thread_per_search():
