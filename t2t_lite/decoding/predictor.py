@@ -69,7 +69,8 @@ class RowReader(Reader):
         """See `Reader`."""
         if isinstance(text, Reading):
             return text
-        reading = self.answerer.read(text, max_length=self.limit, whole=self.whole)
+        task = self.answerer.task
+        reading = (task.whole if self.whole else task.read)(text, self.limit)
         if self.long_input == "refuse" and (reading.truncated or len(reading.rows) > 1):
             raise UserError(f"longer than {self.limit:,} ids. Split the text, or remove {self.argument}=refuse.")
         return reading
@@ -251,10 +252,7 @@ class Predictor(Answerer):
         Raises:
             UserError: see `predict` and `fill_mask`.
         """
-        longest = self.features_length if whole else self.max_input_length
-        if max_length is not None:
-            longest = typed_value("max_length", max_length, int, Range(_SHORTEST, self.max_input_length))
-        return (self.task.whole if whole else self.task.read)(text, longest)
+        return self.reader(max_length, whole=whole).read(text)
 
     def reader(
         self,
