@@ -19,7 +19,7 @@ from t2t_lite.corpora.sentences import (
 from t2t_lite.data.source_text import SourceText
 from t2t_lite.data.text_problems.translate import TranslateProblem
 from t2t_lite.decoding.answering import Reader
-from t2t_lite.decoding.texts import one_for_each
+from t2t_lite.decoding.texts import prefix_list
 from t2t_lite.errors import UserError
 
 _SEVERAL = 0.1  # a model can translate several sentences if at least this share of its training examples had several
@@ -149,7 +149,7 @@ def answer_parts(translate, readings, language=None, prefixes=None, on_progress=
     """
     options = {}
     if prefixes is not None:
-        pairs = zip(one_for_each(prefixes, len(readings), "prefixes"), readings, strict=True)
+        pairs = zip(prefix_list(prefixes, len(readings)), readings, strict=True)
         options["prefixes"] = [one for first, (_, parts, *_) in pairs for one in (first, *[None] * (len(parts) - 1))]
     translate = functools.partial(translate, **options)
     found = answers_to_parts(translate, [reading.sources for reading in readings], on_progress)

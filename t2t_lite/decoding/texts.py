@@ -5,19 +5,18 @@ from t2t_lite.settings.ranges import DECODE_BATCH, typed_value
 from t2t_lite.text.vocabulary import EOS_ID
 
 
-def check_texts(texts, name="texts", may_be_none=False):
+def check_texts(texts, name="texts"):
     """Checks that a value is a list of texts, and returns a list of str, each valid Unicode.
 
     Args:
         texts: the user's value.
         name: str, the argument's name.
-        may_be_none: bool, whether an item may be None, which then becomes "".
 
     Raises:
         TypeError: any other value, including a single str, which would otherwise be taken for a list of characters.
     """
     check_list(texts, name)
-    return ["" if text is None and may_be_none else check_text(text, number, name) for number, text in enumerate(texts)]
+    return [check_text(text, number, name) for number, text in enumerate(texts)]
 
 
 def check_list(texts, name="texts", items="str"):
@@ -27,18 +26,18 @@ def check_list(texts, name="texts", items="str"):
         raise TypeError(f"`{name}` must be a list of {items}, received one {type(texts).__name__}.{advice}")
 
 
-def one_for_each(values, count, name, expected="one for each"):
-    """Returns the user's values as a list, one for each of `count` texts.
+def prefix_list(prefixes, count):
+    """Returns the user's prefixes as a list, one for each of `count` texts.
 
     Raises:
         TypeError: see `check_list`.
-        UserError: the number of values is not `count`.
+        UserError: the number of prefixes is not `count`.
     """
-    check_list(values, name)
-    values = list(values)
-    if len(values) != count:
-        raise UserError(f"{counted(count, 'text')}, but {name}: {len(values)}: expected {expected}.")
-    return values
+    check_list(prefixes, "prefixes")
+    prefixes = list(prefixes)
+    if len(prefixes) != count:
+        raise UserError(f"{counted(count, 'text')}, but prefixes: {len(prefixes)}: expected one for each.")
+    return prefixes
 
 
 def check_text(text, number, name="texts"):

@@ -14,7 +14,7 @@ from t2t_lite.decoding.hypothesis import Hypothesis, Tellers, Translation
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.rules import before_stop
 from t2t_lite.decoding.sentence_parts import SentenceReader, answer_parts
-from t2t_lite.decoding.texts import check_text, check_texts, id_pairs, id_rows, one_for_each, prefix_ids, valid_unicode
+from t2t_lite.decoding.texts import check_text, check_texts, id_pairs, id_rows, prefix_ids, prefix_list, valid_unicode
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
 from t2t_lite.settings.ranges import Range, typed_value
@@ -335,7 +335,7 @@ class Translator(TextModel):
             return None
         prefixes = [
             prefix if isinstance(prefix, list | tuple | np.ndarray) else check_text(prefix or "", at, "prefixes")
-            for at, prefix in enumerate(one_for_each(prefixes, count, "prefixes"))
+            for at, prefix in enumerate(prefix_list(prefixes, count))
         ]
         forced = []
         for (at, source), row in zip(sources.items(), rows, strict=True):
