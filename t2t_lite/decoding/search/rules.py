@@ -6,7 +6,6 @@ state, which says how much of these texts it has matched. A table has the next s
 Corasick 1975).
 """
 
-import collections
 import functools
 
 import numpy as np
@@ -61,7 +60,7 @@ class TextRule(Rule):
     """Base of the rules that match texts.
 
     Args:
-        table: int32 [S, V], the result of `stop_table` or `banned_table`.
+        table: int32 [S, V], the result of `text_table`.
         states: int32 [B], the first state of each sentence's output; None means 0 for all sentences.
     """
 
@@ -201,56 +200,44 @@ def rules_of(options, stops=None, banned=None, states=None, repetition_penalty=N
 def text_tables(encoder, options):
     """Returns {"stops": table, "banned": table} for `rules_of`, omitting a table without texts.
 
+    There is no table of stop strings if the text of a piece depends on its neighbors.
+
     Args:
         encoder: TextEncoder of the outputs.
         options: SearchOptions.
 
     Raises:
-        UserError: see `banned_table`.
+        UserError: texts are banned, but the text of a piece depends on its neighbors.
     """
-    tables = {"stops": stop_table(encoder, options.stop) if options.stop else None}
-    tables["banned"] = banned_table(encoder, options.banned_texts) if options.banned_texts else None
-    return {name: table for name, table in tables.items() if table is not None}
+    tables = {}
+    if options.stop and encoder.piece_bytes is not None:
+        tables["stops"] = text_table(encoder, options.stop)
+    if options.banned_texts:
+        if encoder.piece_bytes is None:
+            raise UserError(
+                f"banned_texts: the vocabulary is a {type(encoder).__name__}, in which the text of a piece depends on "
+                "its neighbors. Expected SentencePiece, byte-level BPE, bytes or words. Remove banned_texts."
+            )
+        tables["banned"] = text_table(encoder, options.banned_texts, space_begins=True)
+    return tables
 
 
-@functools.lru_cache(maxsize=8)
-def stop_table(encoder, stops):
-    """Returns the table of next states that matches stop strings; None if a piece's text depends on its neighbors.
+@functools.lru_cache(maxsize=12)
+def text_table(encoder, texts, space_begins=False):
+    """Returns the table of next states that matches texts.
 
     Args:
         encoder: TextEncoder of the outputs.
-        stops: tuple of non-empty str.
+        texts: tuple of non-empty str.
+        space_begins: bool, whether a space at the beginning of a text also matches the beginning of an output.
 
     Returns:
         int32 [S, V]. An output that continues a given text begins in state `CONTINUES`. Any other output begins in
         state 0, in which a space before the first word is not part of the text. An output in state S - 1 contains one
-        of the strings.
+        of the texts.
     """
-    return None if encoder.piece_bytes is None else _table(encoder, stops)
-
-
-@functools.lru_cache(maxsize=4)
-def banned_table(encoder, texts):
-    """Returns the table of next states that matches banned texts: see `stop_table`.
-
-    A space at the beginning of a text also matches the beginning of an output.
-
-    Raises:
-        UserError: a piece's text depends on the pieces around it.
-    """
-    if encoder.piece_bytes is None:
-        raise UserError(
-            f"banned_texts: the vocabulary is a {type(encoder).__name__}, in which the text of a piece depends on its "
-            "neighbors. Expected SentencePiece, byte-level BPE, bytes or words. Remove banned_texts."
-        )
-    return _table(encoder, texts, space_begins=True)
-
-
-def _table(encoder, texts, space_begins=False):
-    """Returns the table of `stop_table`; if `space_begins`, outputs begin as if a space had been read."""
-    pieces = encoder.piece_bytes
     states = automaton([text.encode("utf-8", "surrogatepass") for text in texts])
-    table = read_pieces(states, range(len(states)), pieces)
+    table = read_pieces(states, range(len(states)), encoder.piece_bytes)
     bare = first_pieces(encoder)
     start = states[0, ord(" ")] if space_begins else 0
     first = read_pieces(states, [0 if start == len(states) - 1 else start], bare)
@@ -272,29 +259,19 @@ def automaton(strings):
     """Returns the next state for every state and byte, int32 [S, 256]; the last state accepts and is final."""
     # A string that contains another string is redundant, since the other string is matched first or at the same byte.
     strings = [one for one in strings if not any(other in one and other != one for other in strings)]
-    children, ends = [{}], set()
-    for string in strings:
-        state = 0
-        for byte in string:
-            if byte not in children[state]:
-                children[state][byte] = len(children)
-                children.append({})
-            state = children[state][byte]
-        ends.add(state)
-    accepts = len(children)
-    table = np.full((accepts + 1, 256), accepts, "int32")
-    # Breadth first, so that the row of `fallback`, the longest proper suffix that is a state, is already known.
-    waiting = collections.deque([(0, None)])
-    while waiting:
-        state, fallback = waiting.popleft()
-        table[state] = 0 if fallback is None else table[fallback]
-        for byte, child in children[state].items():
-            waiting.append((child, table[state, byte]))
-            table[state, byte] = child
-        if state in ends:
-            table[state] = accepts
-    for state in sorted(ends):  # the end of a string is the accepting state
-        table[table == state] = accepts
+    # The states are the beginnings of the strings, the shortest first.
+    beginnings = {string[:length] for string in strings for length in range(len(string))}
+    states = sorted(beginnings, key=lambda state: (len(state), state))
+    numbers = {state: number for number, state in enumerate(states)} | dict.fromkeys(strings, len(states))
+    table = np.full((len(states) + 1, 256), len(states), "int32")
+    table[0] = 0
+    for number, state in enumerate(states):
+        if state:  # the row of its longest proper suffix that is a state, which is shorter, is already known
+            suffixes = (state[begin:] for begin in range(1, len(state) + 1))
+            table[number] = table[next(numbers[suffix] for suffix in suffixes if suffix in numbers)]
+        for byte in range(256):
+            if (longer := state + bytes([byte])) in numbers:
+                table[number, byte] = numbers[longer]
     return table
 
 

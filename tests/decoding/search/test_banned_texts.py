@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.decoding.answering import continuation
-from t2t_lite.decoding.search.rules import CONTINUES, banned_table, check_prefixes
+from t2t_lite.decoding.search.rules import CONTINUES, check_prefixes, text_table, text_tables
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.errors import UserError
 from t2t_lite.settings.search_options import SearchOptions
@@ -30,7 +30,7 @@ def test_the_table_knows_exactly_the_texts_that_contain_one(tmp_path):
         letter = [next(i for i in likely if encoder.piece_bytes[i].strip() == b"a")]
         completed = 0
         for banned in lists:
-            table = banned_table(encoder, banned)
+            table = text_table(encoder, banned, space_begins=True)
             for turn in range(100):
                 before = letter if turn % 2 else []  # every other text is continued
                 ids, state = [], CONTINUES if before else 0
@@ -134,4 +134,4 @@ class OfNeighbors(TextEncoder):
 
 def test_a_vocabulary_whose_pieces_depend_on_their_neighbors_is_refused():
     with pytest.raises(UserError, match="banned_texts: the vocabulary is a OfNeighbors"):
-        banned_table(OfNeighbors(9), ("a",))
+        text_tables(OfNeighbors(9), SearchOptions(banned_texts="a"))

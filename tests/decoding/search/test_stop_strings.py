@@ -5,7 +5,7 @@ import pytest
 
 from t2t_lite.decoding.answering import continuation
 from t2t_lite.decoding.generator import Generator
-from t2t_lite.decoding.search.rules import CONTINUES, before_stop, stop_table
+from t2t_lite.decoding.search.rules import CONTINUES, before_stop, text_table
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.models.transformer_lm import TransformerLM
@@ -28,7 +28,7 @@ def test_the_table_accepts_exactly_the_texts_that_contain_a_string(tmp_path):
         letter = [next(i for i in likely if encoder.piece_bytes[i].strip() == b"a")]
         accepted = 0
         for chosen in [stops[:1], stops[1:2], (stops[0], stops[3]), (stops[4], stops[1]), (stops[5], "bab")]:
-            table = stop_table(encoder, chosen)
+            table = text_table(encoder, chosen)
             for turn in range(120):
                 before = letter if turn % 2 else []  # every other text is continued
                 ids, state = [], CONTINUES if before else 0
@@ -43,7 +43,7 @@ def test_the_table_accepts_exactly_the_texts_that_contain_a_string(tmp_path):
 
 
 def test_a_string_within_another_ends_a_text_at_once():
-    table, state = stop_table(Letters(), ("abab", "ba")), 0
+    table, state = text_table(Letters(), ("abab", "ba")), 0
     for letter in (2, 3, 2):
         assert state != len(table) - 1
         state = table[state, letter]
