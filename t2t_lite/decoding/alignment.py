@@ -143,16 +143,8 @@ def _replaced(text, spans, replacements):
 
 
 def _with_source_word(word, chosen):
-    marks = word.count(_MARK)
-    copied, *_ = [next(chosen) for _ in range(marks)]
-    before, after = _divided(word[: word.index(_MARK)])[0], _divided(word[word.rindex(_MARK) + 1 :])[2]
-    return before + (_divided(copied)[1] or copied) + after
-
-
-def _divided(word):
-    """Splits a word into the punctuation at its beginning, the rest, and the punctuation at its end."""
-    first = re.search(r"\w", word)
-    if first is None:
-        return word, "", word
-    end = len(word) - re.search(r"\w", word[::-1]).start()
-    return word[: first.start()], word[first.start() : end], word[end:]
+    """Replaces the marked pieces of a target word by a source word; the target word keeps its punctuation."""
+    copied, *_ = [next(chosen) for _ in range(word.count(_MARK))]
+    before, after = word[: word.index(_MARK)], word[word.rindex(_MARK) + 1 :]
+    without_punctuation = re.sub(r"^\W+|\W+$", "", copied) or copied
+    return re.match(r"\W*", before)[0] + without_punctuation + re.search(r"\W*$", after)[0]

@@ -1,6 +1,7 @@
 """The attention weights of a model for one sentence, with tokens and captions for pictures."""
 
 import dataclasses
+import re
 
 import numpy as np
 
@@ -221,8 +222,7 @@ def _groups(words, count):
 
 def _bare(word):
     """Normalizes a word for comparison: lowercases it and strips characters that are not alphanumeric from its ends."""
-    positions = [at for at, c in enumerate(word) if c.isalnum()]
-    return word[positions[0] : positions[-1] + 1].lower() if positions else word
+    return re.sub(r"^[\W_]+|[\W_]+$", "", word).lower() or word
 
 
 def caption(attention, layer=None, rows=None):
