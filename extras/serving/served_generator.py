@@ -155,5 +155,5 @@ class ServedGenerator:
         traced = (width, bucket_width(options["max_new_tokens"]), *map(options.get, names), *rules)
         if traced not in self._traced and len(self._traced) >= _MOST_TRACED:
             self._traced.clear()
-            self._generator.renew_searcher()
+            self._generator.searcher.forget_functions()
         self._traced.add(traced)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 import os
 from collections.abc import Iterable, Sequence
@@ -191,13 +190,7 @@ class TextModel(Answerer):
     ):
         super().__init__(model, encoders, problem)
         self.hparams = registry.hparams(hparams) if isinstance(hparams, str) else hparams
-        self._make_searcher = functools.partial(Searcher, model, encoder=encoders["targets"], **of_search)
-        self.searcher = self._make_searcher()
-
-    def renew_searcher(self):
-        """Frees all traced and compiled functions, which are kept for every combination of settings."""
-        history, self.searcher = self.search_history, self._make_searcher()
-        self.search_history = history
+        self.searcher = Searcher(model, encoder=encoders["targets"], **of_search)
 
     @classmethod
     def of_runs(cls, runs: list) -> Self:

@@ -90,6 +90,11 @@ class Searcher:
     def history(self, seen):
         self._seen = collections.Counter(seen)
 
+    def forget_functions(self):
+        """Frees all traced and compiled functions, which are kept for every combination of settings."""
+        with self._making:
+            self._graphs, self._compiled = {}, {}
+
     def search(self, sources, options, prefixes=None, on_progress=None):
         """Searches every source.
 
@@ -247,25 +252,18 @@ class Searcher:
         with self._making:
             if settings not in self._graphs:
                 signature = tf.nest.map_structure(lambda t: tf.TensorSpec([None] * t.shape.rank, t.dtype), tensors)
-                self._graphs[settings] = tf.function(
-                    self._search_function(key, None), input_signature=[signature], autograph=False
-                )
+                search = functools.partial(self._search, key, None)
+                self._graphs[settings] = tf.function(search, input_signature=[signature], autograph=False)
             return self._graphs[settings]
 
     def _compiled_function(self, key):
         with self._making:
             if key not in self._compiled:
-                self._compiled[key] = tf.function(
-                    self._search_function(key, key.max_length),
-                    jit_compile=key.method is not sample_step,
-                    autograph=False,
-                )
+                search, is_step = functools.partial(self._search, key, key.max_length), key.method is sample_step
+                self._compiled[key] = tf.function(search, jit_compile=not is_step, autograph=False)
             return self._compiled[key]
 
-    def _search_function(self, key, max_length):
-        # Use a partial, since TensorFlow identifies functions by their code and would warn about repeated tracing.
-        return functools.partial(self._search, key, max_length)
-
+    # Called as a partial, since TensorFlow identifies functions by their code and would warn about repeated tracing.
     def _search(self, key, max_length, tensors):
         prompts = tensors["inputs"] if self._continues_inputs else None
         own = {"rules": rules_of(key.options, **tensors["rules"], prompts=prompts), "end_id": self._end_id}
