@@ -78,21 +78,19 @@ class SearchOptions:
 
     def __post_init__(self):
         stop, banned = _as_list(self.stop), _as_list(self.banned_texts)
-        object.__setattr__(self, "stop", stop)
-        object.__setattr__(self, "banned_texts", banned)
+        vars(self).update(stop=stop, banned_texts=banned)
         check_settings(self)
         if len(stop) > _MOST_STOPS or not all(isinstance(one, str) and 0 < len(one) <= _LONGEST_STOP for one in stop):
             raise UserError(
                 f"stop={typed_text(stop)}: expected at most {_MOST_STOPS} texts of 1 to {_LONGEST_STOP} characters."
             )
-        object.__setattr__(self, "stop", tuple(stop))
         is_text = all(isinstance(one, str) and one and "\ufffd" not in one for one in banned)
         if not is_text or len(banned) > _MOST_BANNED or _size(banned) > _MOST_BANNED_BYTES:
             raise UserError(
                 f"banned_texts={typed_text(banned)}: expected at most {_MOST_BANNED} non-empty texts without U+FFFD, "
                 f"with {_MOST_BANNED_BYTES:,} bytes in total."
             )
-        object.__setattr__(self, "banned_texts", tuple(banned))
+        vars(self).update(stop=tuple(stop), banned_texts=tuple(banned))
         if self.n_best > self.beam_size and not self.sampling:
             raise UserError(f"n_best={self.n_best}: expected at most beam_size={self.beam_size}.")
 

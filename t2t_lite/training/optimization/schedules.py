@@ -13,28 +13,32 @@ def _clip(x):
     return ops.minimum(1.0, ops.maximum(0.0, x))
 
 
+def _rsqrt_decay(s, h):
+    return ops.rsqrt(ops.maximum(s, float(max(h.learning_rate_warmup_steps, 1))))
+
+
+def _half_cosine(s, steps):
+    """A factor that falls from 1 to 0 in `steps` steps."""
+    return (1 + ops.cos(math.pi * s / steps)) / 2
+
+
 # Each factor is a function of (step counted from 1, hparams, train_steps).
 FACTORS = {
     "constant": lambda s, h, _: h.learning_rate_constant,
     "rsqrt_hidden_size": lambda s, h, _: h.hidden_size**-0.5,
     "linear_warmup": lambda s, h, _: ops.minimum(1.0, s / max(h.learning_rate_warmup_steps, 1)),
-    "rsqrt_decay": lambda s, h, _: ops.rsqrt(ops.maximum(s, float(max(h.learning_rate_warmup_steps, 1)))),
-    "rsqrt_normalized_decay": lambda s, h, _: (
-        max(h.learning_rate_warmup_steps, 1) ** 0.5
-        * ops.rsqrt(ops.maximum(s, float(max(h.learning_rate_warmup_steps, 1))))
-    ),
+    "rsqrt_decay": lambda s, h, _: _rsqrt_decay(s, h),
+    "rsqrt_normalized_decay": lambda s, h, _: max(h.learning_rate_warmup_steps, 1) ** 0.5 * _rsqrt_decay(s, h),
     "linear_decay": lambda s, h, total: _clip((total - s) / h.learning_rate_decay_steps),
     "exp_decay": lambda s, h, _: _exp_decay(s, h),
     "cosdecay": lambda s, h, _: ops.where(
-        s <= h.learning_rate_warmup_steps, 1.0, (1 + ops.cos(math.pi * s / h.learning_rate_decay_steps)) / 2
+        s <= h.learning_rate_warmup_steps, 1.0, _half_cosine(s, h.learning_rate_decay_steps)
     ),
-    "single_cycle_cos_decay": lambda s, h, total: (
-        (1 + ops.cos(math.pi * _after_warmup(s, h) / max(total - h.learning_rate_warmup_steps, 1))) / 2
+    "single_cycle_cos_decay": lambda s, h, total: _half_cosine(
+        _after_warmup(s, h), max(total - h.learning_rate_warmup_steps, 1)
     ),
     "slanted_triangular": lambda s, h, total: _slanted_triangular(s, h.learning_rate_warmup_steps, total),
-    "multi_cycle_cos_decay": lambda s, h, _: (
-        (1 + ops.cos(math.pi * _after_warmup(s, h) / h.learning_rate_decay_steps)) / 2
-    ),
+    "multi_cycle_cos_decay": lambda s, h, _: _half_cosine(_after_warmup(s, h), h.learning_rate_decay_steps),
 }
 
 
