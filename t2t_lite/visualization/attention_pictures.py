@@ -145,7 +145,7 @@ def draw_heat_maps(attention, layer, heads, rows=None):
     width = left + cell * len(attention.keys) + beside + _SPACE
     height = above + cell * len(labels) + _SPACE
     columns = min(_COLUMNS, len(heads))
-    drawing, top = _begin(attention, layer, rows, width * columns, height * -(-len(heads) // columns))
+    drawing, top = _begin_matrices(attention, layer, rows, width * columns, height * -(-len(heads) // columns))
     for number, head in enumerate(heads):
         x0 = _MARGIN + width * (number % columns) + left
         y0 = top + height * (number // columns) + above
@@ -165,7 +165,7 @@ def draw_grid(attention, heads, rows=None):
     size = 110
     cell_width, cell_height = size / len(attention.keys), size / len(queries)
     layers = len(attention.weights)
-    drawing, top = _begin(attention, None, rows, 70 + (size + 10) * len(heads), 24 + (size + 10) * layers)
+    drawing, top = _begin_matrices(attention, None, rows, 70 + (size + 10) * len(heads), 24 + (size + 10) * layers)
     for number, head in enumerate(heads):
         drawing.text(_MARGIN + 70 + (size + 10) * number + size / 2, top + 8, f"head {head}", size=11, anchor="middle")
     for layer in range(1, layers + 1):
@@ -177,12 +177,17 @@ def draw_grid(attention, heads, rows=None):
     return drawing
 
 
-def _begin(attention, layer, rows, width, height):
-    """Creates a drawing of at least the given size with its caption; returns (drawing, y below the caption)."""
+def _begin_matrices(attention, layer, rows, width, height):
+    """Begins a drawing of matrices, whose caption also explains their axes: see `_begin`."""
     sides = sentence_attention.SIDES[attention.kind]
     lines = sentence_attention.caption(attention, layer, rows)
     lines.append((sentence_attention.AXES.format(*sides) + " The darker, the larger the weight.", 10))
     lines += [(note, 10) for note in [sentence_attention.OFFSET[attention.kind]] if note]
+    return _begin(lines, width, height)
+
+
+def _begin(lines, width, height):
+    """Creates a drawing with a caption and room for the given size below; returns (drawing, y below the caption)."""
     top = _MARGIN + 20 * len(lines) + 8
     width = max(width, *(text_width(line, size, None) for line, size in lines))
     drawing = Drawing(width + 2 * _MARGIN, top + height + _MARGIN, lines[0][0])
@@ -229,18 +234,16 @@ def draw_lines(attention, layer, heads, rows=None):
     )
     count = max(len(attention.queries), len(attention.keys))
     gap = min(max(160, 8 * count), 480)
-    lines = sentence_attention.caption(attention, layer, rows)
-    width = max(left + gap + right, max(text_width(line, size, None) for line, size in lines), 34 * min(len(heads), 8))
     begin, end = _MARGIN + left, _MARGIN + left + gap
-    top = _MARGIN + 20 * len(lines) + 24 * -(-len(heads) // 8) + 38
     note = sentence_attention.OFFSET[attention.kind]
-    drawing = Drawing(width + 2 * _MARGIN, top + _ROW * count + _MARGIN + (24 if note else 0), lines[0][0])
+    width = max(left + gap + right, 34 * min(len(heads), 8), text_width(note, 10, None))
+    above = 24 * -(-len(heads) // 8) + 30  # the legend and the headers
+    height = above + _ROW * count + (24 if note else 0)
+    drawing, top = _begin(sentence_attention.caption(attention, layer, rows), width, height)
+    _legend(drawing, top - 8, heads)
+    top += above
     if note:
-        drawing.width = max(drawing.width, text_width(note, 10, None) + 2 * _MARGIN)
         drawing.text(_MARGIN, top + _ROW * count + 16, note, None, size=10, color="#555555")
-    for number, (line, size) in enumerate(lines):
-        drawing.text(_MARGIN, _MARGIN + 8 + 20 * number, line, None, size=size, bold=not number)
-    _legend(drawing, _MARGIN + 20 * len(lines), heads)
     for x, anchor, header in ((begin - _PAD, "right", headers[0]), (end + _PAD, "left", headers[1])):
         drawing.text(x, top - 18, header, None, size=11, anchor=anchor, color="#555555")
 

@@ -99,10 +99,18 @@ def figure_bytes(figure, format="png", dpi=120):
 
 def write_picture(path, figure):
     """Writes a matplotlib Figure in the format of the extension. Raises `UserError`: see `format_of`."""
-    files.write_bytes(path, figure_bytes(figure, format_of(path)))
+    Plot(figure).save(path)
 
 
-class Plot:
+class Picture:
+    """Base class of pictures, whose method `content` returns the bytes of a file in one of `FORMATS`."""
+
+    def save(self, path):
+        """Writes the picture in the format of the extension .svg, .png or .pdf; otherwise raises `UserError`."""
+        files.write_bytes(path, self.content(format_of(path)))
+
+
+class Plot(Picture):
     """A matplotlib Figure that notebooks display, and that can be written as SVG, PNG or PDF.
 
     Args:
@@ -115,10 +123,6 @@ class Plot:
     def content(self, format="png"):
         """Returns the bytes of a file in the format "svg", "png" or "pdf"; equal figures give equal bytes."""
         return figure_bytes(self.figure, format)
-
-    def save(self, path):
-        """Writes the picture in the format of the extension .svg, .png or .pdf; otherwise raises `UserError`."""
-        files.write_bytes(path, self.content(format_of(path)))
 
     def _repr_png_(self):
         return self.content()
@@ -150,7 +154,7 @@ class Text:
     halo: bool = False
 
 
-class Drawing:
+class Drawing(Picture):
     """A drawing of rectangles, with lines on top of the rectangles, and texts on top of the lines.
 
     x points right, y points down, and one unit is one point. Notebooks display the drawing. Equal drawings give equal
@@ -250,10 +254,6 @@ class Drawing:
                 "drawn with the fonts of the program that displays it."
             )
         return content
-
-    def save(self, path):
-        """Writes the drawing in the format of the extension .svg, .png or .pdf; otherwise raises `UserError`."""
-        files.write_bytes(path, self.content(format_of(path)))
 
 
 def drawable(text, most=_MOST_CHARACTERS):

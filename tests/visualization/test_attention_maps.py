@@ -57,5 +57,5 @@ def test_an_image_model_s_row_is_its_class_and_what_it_makes_of_it(eager, monkey
     expected = generator.model.attention_weights({"targets": np.array([[3, *ids]], "int32")})["decoder"]
     for layer, weights in enumerate(expected):
         np.testing.assert_allclose(one.weights[layer], weights[0], atol=1e-6)
-    with pytest.raises(UserError, match=r"The targets have 25 tokens.* 20\."):
+    with pytest.raises(UserError, match=r"text: 25 tokens.* 20\."):
         attend_to_row(generator, [3, *ids], most=20)
