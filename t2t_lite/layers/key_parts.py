@@ -1,5 +1,6 @@
 """Block-sparse attention: groups queries and keys, and only computes the products that a pattern needs."""
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -47,9 +48,7 @@ def attend_in_parts(layer, parts, query, key, value, seen, end, training):
     results = [_attend(layer, part, query, key, value, seen, end, training, len(parts) == 1) for part in parts]
     if len(results) == 1:
         return results[0][0]
-    highest = results[0][2]
-    for *_, top in results[1:]:
-        highest = ops.maximum(highest, top)
+    highest = functools.reduce(ops.maximum, (top for *_, top in results))
     total = output = 0
     for sums, count, top in results:
         share = ops.exp(ops.subtract(top, highest))

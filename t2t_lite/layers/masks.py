@@ -157,20 +157,11 @@ def merge_masks(shape, attention_mask, padding_mask=None):
         padding_mask: bool [B, S] or None, the mask of the keys.
 
     Raises:
-        ValueError: if a mask has the wrong shape; unknown sizes are not checked.
+        ValueError: see `visible_keys`.
     """
-    masks = []
-    if attention_mask is not None:
-        attention_mask = ops.cast(attention_mask, "bool")
-        _check_mask(attention_mask.shape, shape)
-        for _ in range(4 - len(attention_mask.shape)):
-            # [T, S] -> [1, T, S]; [B, T, S] -> [B, 1, T, S]
-            axis = 0 if len(attention_mask.shape) == 2 else 1
-            attention_mask = ops.expand_dims(attention_mask, axis)
-        masks.append(attention_mask)
-    if padding_mask is not None:
-        masks.append(ops.expand_dims(_padding_mask(padding_mask, shape), (1, 2)))  # [B, 1, 1, S]
-    return _all_of(masks)
+    dense = None if attention_mask is None else _dense_mask(attention_mask, shape)
+    keys = None if padding_mask is None else _padding_mask(padding_mask, shape)
+    return Visible(keys=keys, dense=dense).merged(*shape[2:])
 
 
 def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, context=None):
@@ -183,11 +174,11 @@ def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, 
             include.
 
     Raises:
-        ValueError: see `merge_masks`.
+        ValueError: if a mask has the wrong shape; unknown sizes are not checked.
     """
     *rows, queries, keys = shape
     masked = (*rows, queries, queries if context else keys)
-    dense = merge_masks(masked, attention_mask)
+    dense = None if attention_mask is None else _dense_mask(attention_mask, masked)
     masks = [_padding_mask(mask, masked) for mask in (value_mask, key_mask) if mask is not None]
     if dense is not None and tuple(dense.shape[1:3]) == (1, 1) and dense.shape[3] != 1:
         masks.insert(0, dense[:, 0, 0])
@@ -220,16 +211,17 @@ def _fits(size, expected):
 
 def _all_of(masks):
     """Returns the logical AND of masks, or None if there are no masks."""
-    merged = None
-    for mask in masks:
-        merged = mask if merged is None else ops.logical_and(merged, mask)
-    return merged
+    return functools.reduce(ops.logical_and, masks) if masks else None
 
 
-def _check_mask(found, shape):
-    """Raises `ValueError` if a mask of shape `found` does not fit attention scores of `shape`, (B, heads, T, S)."""
+def _dense_mask(mask, shape):
+    """Casts a mask to bool and adds its missing axes, up to [B, heads, T, S].
+
+    Raises `ValueError` if the mask does not fit attention scores of `shape`, (B, heads, T, S).
+    """
+    mask = ops.cast(mask, "bool")
     batch, _, queries, keys = shape
-    expected = {2: shape[2:], 3: (batch, queries, keys), 4: shape}.get(len(found), ())
+    expected, found = {2: shape[2:], 3: (batch, queries, keys), 4: shape}.get(len(mask.shape), ()), mask.shape
 
     def fits(size, wanted):
         # The unknown size in a mask [None, S] is the batch size if the queries' length is known.
@@ -240,6 +232,8 @@ def _check_mask(found, shape):
             f"`attention_mask` must be [T, S], [B, T, S] or [B, heads, T, S], with B, heads, T, S = {_sizes(shape)}: "
             f"received {_sizes(found)}. Pass a padding mask [B, S] as [B, 1, S]: attention_mask=mask[:, None, :]."
         )
+    mask = ops.expand_dims(mask, 0) if len(found) == 2 else mask
+    return ops.expand_dims(mask, 1) if len(found) < 4 else mask
 
 
 def _sizes(shape):
