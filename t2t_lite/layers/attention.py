@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.attention_scores import AttentionScore
-from t2t_lite.layers.base import GLOROT, Initializer, check_initializers
+from t2t_lite.layers.base import GLOROT, Initializer, sublayer_initializers
 from t2t_lite.layers.cache import Memory, Past
 from t2t_lite.layers.checks import (
     check_built,
@@ -94,12 +94,7 @@ class MultiHeadAttention(Projections):
         self.positions = positions
         self.score = make_kind("score", score, Registries.scores)
         self.pattern = make_pattern(pattern, num_heads)
-        self.initializers = {
-            "kernel_initializer": kernel_initializer,
-            "bias_initializer": bias_initializer,
-            "output_initializer": output_initializer,
-        }
-        check_initializers(**self.initializers)
+        self.initializers = sublayer_initializers(kernel_initializer, bias_initializer, output_initializer)
         self.input_spec = keras.InputSpec(ndim=3)
 
     @classmethod

@@ -280,11 +280,19 @@ def own_initializer(identifier):
     return identifier
 
 
+def sublayer_initializers(kernel_initializer, bias_initializer, output_initializer):
+    """Checks the initializers of a sub-layer's dense layers, and returns them by name, for `dense_initializers`."""
+    initializers = {"kernel_initializer": kernel_initializer, "bias_initializer": bias_initializer}
+    initializers["output_initializer"] = output_initializer
+    check_initializers(**initializers)
+    return initializers
+
+
 def dense_initializers(initializers, is_output):
     """Returns the initializer arguments for one `keras.layers.Dense` of a sub-layer.
 
     Args:
-        initializers: {name: identifier} with "kernel_initializer", "bias_initializer" and "output_initializer".
+        initializers: {name: identifier}, from `sublayer_initializers`.
         is_output: bool, whether this is the last dense layer of the sub-layer.
     """
     kernel = (is_output and initializers["output_initializer"]) or initializers["kernel_initializer"]

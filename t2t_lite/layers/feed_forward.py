@@ -12,8 +12,8 @@ from t2t_lite.layers.base import (
     Initializer,
     Layer,
     activation_function,
-    check_initializers,
     dense_initializers,
+    sublayer_initializers,
 )
 from t2t_lite.layers.checks import check_rates, check_required_sizes, shape_of
 from t2t_lite.layers.dense import Dense
@@ -61,12 +61,7 @@ class FeedForward(Layer):
         self.dropout_rate = dropout
         self.activation = activation
         self.activate = activation_function(activation)
-        self.initializers = {
-            "kernel_initializer": kernel_initializer,
-            "bias_initializer": bias_initializer,
-            "output_initializer": output_initializer,
-        }
-        check_initializers(**self.initializers)
+        self.initializers = sublayer_initializers(kernel_initializer, bias_initializer, output_initializer)
 
     def build(self, input_shape):
         """Creates the two dense layers (three for swiglu), with biases."""
