@@ -175,22 +175,15 @@ class Teller:
         raise NotImplementedError
 
 
-class Tellers(dict):
-    """The tellers of a model, {name: `Teller`}, which are created when they are first used."""
+def asked_tellers(options, teller):
+    """Removes every `return_<name>` from options; returns {name: Teller} for the options that are True.
 
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
+    Args:
+        options: dict, modified in place.
+        teller: function of a name that returns the model's `Teller`.
 
-    def __missing__(self, name):
-        self[name] = registry.teller(name)(self.model)
-        return self[name]
-
-    def asked(self, options):
-        """Removes every `return_<name>` from options; returns {name: Teller} for the options that are True.
-
-        Raises:
-            UserError: the model lacks the method of a requested teller.
-        """
-        names = {option.removeprefix("return_"): option for option in options if option.startswith("return_")}
-        return {name: self[name] for name in names if name in registry.list_tellers() and options.pop(names[name])}
+    Raises:
+        UserError: the model lacks the method of a requested teller.
+    """
+    names = {option.removeprefix("return_"): option for option in options if option.startswith("return_")}
+    return {name: teller(name) for name in names if name in registry.list_tellers() and options.pop(names[name])}

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from t2t_lite import registry
 from t2t_lite.data.source_text import SourceText
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention, replace_unknown
 from t2t_lite.decoding.answering import TextModel
-from t2t_lite.decoding.hypothesis import Hypothesis, Tellers, Translation
+from t2t_lite.decoding.hypothesis import Hypothesis, Translation, asked_tellers
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.rules import before_stop
 from t2t_lite.decoding.sentence_parts import SentenceReader, answer_parts
@@ -50,7 +51,7 @@ class Translator(TextModel):
 
     def __init__(self, model, encoders, hparams, problem=None):
         super().__init__(model, encoders, hparams, problem)
-        self._tellers = Tellers(model)
+        self._teller = functools.cache(lambda name: registry.teller(name)(model))
         self.max_input_length = min(self.searcher.longest_input or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
 
     def translate(
@@ -103,7 +104,7 @@ class Translator(TextModel):
                 prefixes differ.
         """
         asked = {"attention": return_attention, "token_scores": return_token_scores, "replaced": replace_unknown}
-        asked["tellers"] = self._tellers.asked(options)
+        asked["tellers"] = asked_tellers(options, self._teller)
         reader = SentenceReader(self, max_input_length, long_input, split_sentences)
         translate = functools.partial(self._translations, self.search_options(options), reader.limit - 1, asked)
         readings = reader.read_all(texts, "sentence")

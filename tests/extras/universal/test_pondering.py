@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.decoding.command.flag_checks import Asked, check
-from t2t_lite.decoding.hypothesis import Hypothesis, Tellers, Translation
+from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
@@ -108,7 +108,7 @@ def test_a_model_of_equal_steps_has_none(run_dir):
 def test_steps_that_a_model_has_not_are_refused_before_a_search(translator, monkeypatch):
     monkeypatch.setattr(translator.searcher, "model", None)  # a search would fail by another error
     ensemble = copy.copy(translator)
-    ensemble._tellers = Tellers(Ensemble([translator.model] * 2))
+    ensemble._teller = lambda name: PonderSteps(Ensemble([translator.model] * 2))
     with pytest.raises(UserError, match="return_ponder_steps: Ensemble"):
         ensemble.translate(TEXTS, return_ponder_steps=True)
 
