@@ -198,11 +198,11 @@ class Drawing(Picture):
         group = ElementTree.SubElement(root, "g", {"class": "rectangles"})
         for *numbers, color, opacity, note in self.rectangles:
             place = dict(zip(("x", "y", "width", "height"), map(_number, numbers), strict=True))
-            _with_note(group, "rect", {**place, "fill": color, "fill-opacity": _opacity(opacity)}, note)
+            _with_note(group, "rect", {**place, "fill": color, "fill-opacity": _number(opacity, 4)}, note)
         group = ElementTree.SubElement(root, "g", {"class": "lines", "stroke-width": str(_LINE_WIDTH)})
         for *numbers, color, opacity, note in self.lines:
             place = dict(zip(("x1", "y1", "x2", "y2"), map(_number, numbers), strict=True))
-            _with_note(group, "line", {**place, "stroke": color, "stroke-opacity": _opacity(opacity)}, note)
+            _with_note(group, "line", {**place, "stroke": color, "stroke-opacity": _number(opacity, 4)}, note)
         group = ElementTree.SubElement(root, "g", {"class": "texts", "font-family": _FONT, "xml:space": "preserve"})
         for text in self.texts:
             ElementTree.SubElement(group, "text", _svg_text(text)).text = text.text
@@ -297,9 +297,5 @@ def _with_note(parent, tag, attributes, note):
         ElementTree.SubElement(element, "title").text = drawable(note, None)
 
 
-def _number(value):
-    return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def _opacity(value):
-    return f"{value:.4f}".rstrip("0").rstrip(".")
+def _number(value, digits=2):
+    return f"{value:.{digits}f}".rstrip("0").rstrip(".")

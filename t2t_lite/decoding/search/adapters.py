@@ -17,10 +17,8 @@ def decodable(model):
     if not missing:
         return model
     LOGGER.warning(
-        "%s has no method %s, so decoding is slow: every step runs the whole model. For the interface see "
-        "t2t_lite.decoding.search.beam_search.",
-        type(model).__name__,
-        ", ".join(missing),
+        f"{type(model).__name__} has no method {', '.join(missing)}, so decoding is slow: every step runs the whole "
+        "model. For the interface see t2t_lite.decoding.search.beam_search."
     )
     return FullPass(model)
 
