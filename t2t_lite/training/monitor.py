@@ -190,10 +190,15 @@ def check_metrics(model, problem, hparams, settings):
         others = [name.removeprefix("loss_") for name in further if name.startswith("loss_")]
         check_features(problem, own, ["targets", *others])
     check_early_stopping(rule, names)
-    if best not in (*names, None, "none"):
+    if best not in (None, "none"):
+        _check_computed("best_checkpoint_metric", best, names, ", or none")
+
+
+def _check_computed(flag, metric, names, others=""):
+    if metric not in names:
         raise UserError(
-            f"--best_checkpoint_metric={best}: not a metric of this run's evaluations. "
-            f"{nearest(best, names, end=' ')}Expected one of {', '.join(names)}, or none."
+            f"--{flag}={metric}: not a metric of this run's evaluations. {nearest(metric, names, end=' ')}Expected one "
+            f"of {', '.join(names)}{others}."
         )
 
 
@@ -201,11 +206,7 @@ def check_early_stopping(rule, names):
     """Raises `UserError` if a rule's metric is not in the tuple `names`, or the rule has the wrong direction."""
     if not rule.steps:
         return
-    if rule.metric not in names:
-        raise UserError(
-            f"--eval_early_stopping_metric={rule.metric}: not a metric of this run's evaluations. "
-            f"{nearest(rule.metric, names, end=' ')}Expected one of {', '.join(names)}."
-        )
+    _check_computed("eval_early_stopping_metric", rule.metric, names)
     if rule.metric_minimize not in (None, lower_is_better(rule.metric)):
         better = "a lower value" if lower_is_better(rule.metric) else "a higher value"
         raise UserError(
