@@ -168,12 +168,6 @@ class TrainStep:
         copies = [] if self.replicas.strategy is None else map(self.replicas.strategy.experimental_local_results, found)
         return [*found, *itertools.chain.from_iterable(copies)]
 
-    def gradients(self, placed):
-        """Returns the global gradient of a step, a list in the order of the trainable variables, for inspection."""
-        sums = tf.function(self._global_sums, autograph=False)
-        (gradients, *_), _ = sums(*placed, self._scale(), tf.constant(0.0), self._states())
-        return [self.replicas.first(gradient) / self._scale() for gradient in gradients]
-
     def compile_for(self, batch):
         """Compiles the gradient computation for the shape of a batch.
 

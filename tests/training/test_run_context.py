@@ -16,7 +16,7 @@ from t2t_lite.layers import TransformerStack
 from t2t_lite.training.objectives import objective_sums
 from t2t_lite.training.run_context import generator_states, unsaved_state
 from tests.training.runs import Small, log, small_trainer
-from tests.training.steps import by, make_step, placed, settings
+from tests.training.steps import by, gradients, make_step, placed, settings
 
 
 @keras.saving.register_keras_serializable("tests")
@@ -71,7 +71,7 @@ def test_added_losses_count_once_a_step_as_in_fit(replicas):
             added.append(tf.add_n(model.losses))
         loss = total + tf.add_n(added) / 2
     expected = tape.gradient(loss, [weight.value for weight in model.trainable_variables])
-    found = step.gradients(placed(step, batches))
+    found = gradients(step, placed(step, batches))
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, tf.convert_to_tensor(other), rtol=1e-4, atol=1e-6)
     metrics = step(placed(step, batches))

@@ -16,6 +16,7 @@ from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.optimization.stability import LossScale, SkippedSteps, make_loss_scale
 from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import StepBatches
+from tests.training.steps import gradients
 
 
 def batches():
@@ -143,7 +144,7 @@ def make_step(replicas=1, changes="", accumulation=1, policy="mixed_float16"):
 
 
 def gradient(step, power):
-    return np.array(step.gradients(placed(step, batch(power)))[0])
+    return np.array(gradients(step, placed(step, batch(power)))[0])
 
 
 @pytest.mark.parametrize("skipped", [True, False])
