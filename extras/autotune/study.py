@@ -15,12 +15,18 @@ from t2t_lite.extras.autotune.ranged_hparams import RangedHParams
 from t2t_lite.files import lock_file
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.folders import held_lock
-from t2t_lite.settings import tensor2tensor_names
 from t2t_lite.training.monitor import best_evaluation, default_metric
 
 STUDY = "study.journal"
 STARTUP_TRIALS = 5  # number of trials sampled at random before TPE starts, and completed before pruning starts
 _NAME = "hparams"
+# {metric in tensor2tensor (utils/metrics.py): metric here}; neg_log_perplexity is -1 times the loss.
+_METRICS = {
+    "accuracy": "token_accuracy",
+    "accuracy_per_sequence": "exact_sequence_accuracy",
+    "approx_bleu_score": "bleu",
+    "neg_log_perplexity": "loss",
+}
 # Errors that Optuna raises for damaged lines in its journal.
 _OF_DAMAGED_LINES = (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError)
 
@@ -87,7 +93,7 @@ def _here(name, names):
     last = name.rsplit("/", 1)[-1]
     if last in names:
         return last, False
-    return tensor2tensor_names.METRICS.get(last, last), last == "neg_log_perplexity"
+    return _METRICS.get(last, last), last == "neg_log_perplexity"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,14 +20,6 @@ def _rows(kind):
 # (names, value in tensor2tensor, answer). Names may end in *.
 HPARAMS = _rows("hparam")
 
-# {metric in tensor2tensor (utils/metrics.py): metric here}; neg_log_perplexity is -1 times the loss.
-METRICS = {
-    "accuracy": "token_accuracy",
-    "accuracy_per_sequence": "exact_sequence_accuracy",
-    "approx_bleu_score": "bleu",
-    "neg_log_perplexity": "loss",
-}
-
 # Options of tensor2tensor's --decode_hparams (utils/decoding.py) that also exist here.
 DECODING = (
     "alpha", "batch_size", "beam_size", "delimiter", "extra_length", "identity_output", "log_results", "max_input_size",
