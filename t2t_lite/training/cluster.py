@@ -161,8 +161,7 @@ def ended_after(seconds, what):
     another program reads its output and prints the message. SIGINT ends the process immediately. TensorFlow replaces
     the handler of SIGTERM with a handler that does not end the process; the earlier handler is restored afterwards.
     """
-    line = f"TF_CONFIG: {what} did not join within {seconds:g} s. Start the same command on all machines."
-    printer = ["sh", "-c", 'read -r _ && printf "%s\\n" "$0" >&2; cat > /dev/null', line]
+    printer = ["sh", "-c", 'read -r _ && printf "%s\\n" "$0" >&2; cat > /dev/null', _missing(what, seconds)]
     main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)} if main else {}
     with subprocess.Popen(printer, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True) as process:
