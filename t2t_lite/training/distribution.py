@@ -190,7 +190,9 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
             "unset TF_CONFIG."
         )
     if not cluster:
-        return _over(*choose_devices(worker_gpu, logical_cpus))
+        devices, description = choose_devices(worker_gpu, logical_cpus)
+        strategy = _MirroredStrategy(devices) if len(devices) > 1 else None
+        return Replicas(strategy, max(len(devices), 1), description)
     return _over_workers(cluster, [] if logical_cpus else _visible_gpus(worker_gpu)[:worker_gpu])
 
 
@@ -249,10 +251,10 @@ def set_xla_flags():
     os.environ["XLA_FLAGS"] = " ".join([flags, *ours]).strip()
 
 
-def hide_gpus():
-    """Hides all GPUs, so that this process computes on the CPU."""
+def hide_gpus(except_for=()):
+    """Hides all GPUs, or all but some `tf.config.PhysicalDevice`s; without GPUs, this process computes on the CPU."""
     with contextlib.suppress(RuntimeError):  # raised after TensorFlow is initialized, when devices are fixed
-        tf.config.set_visible_devices([], "GPU")
+        tf.config.set_visible_devices(list(except_for), "GPU")
 
 
 class _MirroredStrategy(tf.distribute.MirroredStrategy):
@@ -269,16 +271,9 @@ class _MirroredStrategy(tf.distribute.MirroredStrategy):
         super().__init__(devices)
 
 
-def _over(devices, description):
-    if len(devices) < 2:
-        return Replicas(None, 1, description)
-    return Replicas(_MirroredStrategy(devices), len(devices), description)
-
-
 def _over_workers(cluster, gpus):
     """Waits for the other machines and creates replicas across all machines."""
-    with contextlib.suppress(RuntimeError):  # raised after TensorFlow is initialized, when devices are fixed
-        tf.config.set_visible_devices(gpus, "GPU")
+    hide_gpus(except_for=gpus)
     wait_for_names(cluster)
     others = ", ".join(cluster.workers)
     LOGGER.info(
