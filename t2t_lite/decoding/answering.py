@@ -203,11 +203,11 @@ class TextModel(Answerer):
     @property
     def search_history(self):
         """See `Searcher.history`."""
-        return self.searcher.history
+        return dict(self.searcher.history)
 
     @search_history.setter
     def search_history(self, history):
-        self.searcher.history = history
+        self.searcher.history = dict(history)
 
     def search_options(self, given):
         """Converts a dict of options to SearchOptions; options that it lacks get the problem's defaults.

@@ -1,6 +1,5 @@
 """Searcher: runs searches of many sentences in batches, chooses the batch shapes, and decides when to use XLA."""
 
-import collections
 import dataclasses
 import functools
 import itertools
@@ -25,6 +24,9 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 # If sentences have more ids than this, batches are proportionally smaller, since the cache grows with the length and
 # with the batch size.
 _LONG = 128
+# Number of batches of one shape after which that shape is compiled. Compiling takes about as long as it saves on this
+# number of batches.
+BATCHES_TO_PAY = 32
 
 
 def longest_translation(length, options):
@@ -48,19 +50,14 @@ class Searcher:
         continues_inputs: bool, whether outputs continue their inputs, as in a language model. If so, rules against
             repetition also consider the ids of the inputs.
         encoder: TextEncoder of the outputs, needed for `SearchOptions.stop` and `banned_texts`; or None.
-        batches_to_pay: int, the number of batches of one shape after which that shape is compiled. Compiling takes
-            about as long as it saves on this number of batches.
+
+    Attributes:
+        history: {name of a shape: number of batches so far}, a JSON value. The numbers determine which batches are
+            compiled, which affects the last digits of scores. A searcher that is given the history of another searcher
+            continues exactly like it.
     """
 
-    def __init__(
-        self,
-        model,
-        longest_output=longest_translation,
-        end_id=EOS_ID,
-        continues_inputs=False,
-        encoder=None,
-        batches_to_pay=32,
-    ):
+    def __init__(self, model, longest_output=longest_translation, end_id=EOS_ID, continues_inputs=False, encoder=None):
         self._searches = searches(model)
         self.model = model if self._searches else decodable(model)
         self.max_length = getattr(model, "max_length", None)
@@ -70,25 +67,10 @@ class Searcher:
         self._end_id = end_id
         self._continues_inputs = continues_inputs
         self._encoder = encoder
-        self._batches_to_pay = batches_to_pay
         self._graphs = {}  # {(method, its options, names of its tensors): function for any shape}
         self._compiled = {}  # {_Shape: function for this shape}
         self._making = threading.Lock()  # a lock, since two threads may need the same function
-        self._seen = collections.Counter()  # {name of a shape: number of batches so far}
-
-    @property
-    def history(self):
-        """The number of batches of each shape so far, a JSON value.
-
-        The numbers determine which batches are compiled, which affects the last digits of scores.
-
-        A searcher that is given the history of another searcher continues exactly like it.
-        """
-        return dict(self._seen)
-
-    @history.setter
-    def history(self, seen):
-        self._seen = collections.Counter(seen)
+        self.history = {}
 
     def forget_functions(self):
         """Frees all traced and compiled functions, which are kept for every combination of settings."""
@@ -124,7 +106,8 @@ class Searcher:
             self._key([len(sources[at]) for at in batch], [len(prefixes[at]) for at in batch], options)
             for batch in batches
         ]
-        self._seen.update(key.name for key in keys)
+        for key in keys:
+            self.history[key.name] = self.history.get(key.name, 0) + 1
 
         def run(batch, key):
             compiled = self._should_compile(key, options)
@@ -240,12 +223,9 @@ class Searcher:
     def _should_compile(self, key, options):
         if options.compile is not None:
             return options.compile
-        return key in self._compiled or (self._gains(key) and self._seen[key.name] >= self._batches_to_pay)
-
-    def _gains(self, key):
-        """Returns whether a search of this shape is faster when compiled, not counting the compilation."""
         # On a CPU the uncompiled search of several sentences is faster, since it drops decided sentences.
-        return key.rows == 1 or key.method is sample or bool(tf.config.list_logical_devices("GPU"))
+        gains = key.rows == 1 or key.method is sample or bool(tf.config.list_logical_devices("GPU"))
+        return key in self._compiled or (gains and self.history.get(key.name, 0) >= BATCHES_TO_PAY)
 
     def _graph_function(self, key, tensors):
         settings = (key.method, key.options, *tensors, *tensors["rules"])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite.decoding.search import searcher as search
 from t2t_lite.decoding.search.searcher import Searcher, bucket_rows, bucket_width, plan_batches
 from t2t_lite.settings.search_options import SearchOptions
 from tests.decoding.scripted import ScriptedModel, assert_found, numpy_search
@@ -146,9 +147,10 @@ class Counting(ScriptedModel):
 
 
 @pytest.mark.slow
-def test_small_inputs_are_not_compiled_and_large_ones_are():
+def test_small_inputs_are_not_compiled_and_large_ones_are(monkeypatch):
+    monkeypatch.setattr(search, "BATCHES_TO_PAY", 3)
     model, sources = Counting(), [[2, 3, 1]] * 2
-    searcher = Searcher(model, batches_to_pay=3)
+    searcher = Searcher(model)
     options = SearchOptions(batch_size=1, extra_length=2)
     for compiled in (0, 1, 1):  # those that came before count
         searcher.search(sources, options)
@@ -160,10 +162,11 @@ def test_small_inputs_are_not_compiled_and_large_ones_are():
 
 
 @pytest.mark.slow
-def test_a_searcher_with_another_s_history_goes_on_as_that_one_would():
+def test_a_searcher_with_another_s_history_goes_on_as_that_one_would(monkeypatch):
+    monkeypatch.setattr(search, "BATCHES_TO_PAY", 3)
     sources, options = [[2, 3, 1]] * 2, SearchOptions(batch_size=1, extra_length=2)
     models = Counting(), Counting()
-    first, second = (Searcher(model, batches_to_pay=3) for model in models)
+    first, second = map(Searcher, models)
     first.search(sources, options)
     second.history = json.loads(json.dumps(first.history))
     second.search(sources, options)
