@@ -140,7 +140,7 @@ class GrowingCache:
         more = tf.minimum(position, tf.maximum(self.limit - position, 0))
 
         def grow(leaf, growth):
-            return tf.pad(leaf, [(0, each * more) for each in growth]) if any(growth) else leaf
+            return tf.pad(leaf, [(0, int(each) * more) for each in growth]) if any(growth) else leaf
 
         return tf.nest.map_structure(grow, cache, self._growth)
 
