@@ -73,7 +73,6 @@ class XLNet(EncoderModel):
     )  # fmt: skip
 
     predicted_share = 1 / 6  # section 3.1: K = 6
-    position_limit = None  # there is no position table, so a row may have any length
     context_class = SegmentContext
 
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):

@@ -130,6 +130,8 @@ class TransformerEncoder(EncoderModel):
         self.match_embedding = self._table(2 if c.match_embedding else 0, "match_embedding")
         self.task_embedding = self._table(c.num_task_types, "task_embedding")
         self.position = self.make_position("position")
+        if self.max_length is not None:
+            self.max_length -= 1  # leaves room for the first position
         self.embedding_norm = None
         if c.embedding_norm:
             self.embedding_norm = LayerNormalization(epsilon=c.norm_epsilon, name="embedding_norm", **own)
@@ -167,12 +169,6 @@ class TransformerEncoder(EncoderModel):
         heads = (self.masked_ids_head, self.class_head, self.span_head, self.sentence_head)
         found = [weight for part in (*heads, self.match_embedding) if part is not None for weight in part.weights]
         return found + ([self.embedding.bias] if self.embedding.use_bias else [])
-
-    @property
-    def max_length(self):
-        """The length of the longest row that fits the position table, int, or None if there is no limit."""
-        longest = super().max_length
-        return None if longest is None else longest - 1
 
     def build(self, input_shape=None):
         """Creates all weights; `input_shape` is unused."""

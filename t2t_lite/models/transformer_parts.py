@@ -37,6 +37,7 @@ class TransformerModel(SequenceModel):
 
     OPTIONS: ClassVar = {}
     context_class = Context  # the class of the context that the stacks receive
+    max_length = None  # the length of the longest row that fits the position table; None: there is no limit
 
     def __init_subclass__(cls, **kwargs):
         if {"OPTIONS", "__init__"} <= vars(cls).keys():
@@ -88,10 +89,10 @@ class TransformerModel(SequenceModel):
         return matrix_initializer("normal", c["initializer_gain"]) if c["initializer"] == "normal" else None
 
     def make_position(self, name):
-        """Creates the layer that adds positions to embeddings, or returns None; stores the layer's length limit."""
+        """Creates the layer that adds positions to embeddings, or returns None; sets `max_length` to its limit."""
         make = POSITIONS[self.config["position"]].embedding
         layer = make and make(self.config, self.embeddings_initializer(), dtype=self.dtype_policy, name=name)
-        self.position_limit = getattr(layer, "max_length", None)
+        self.max_length = getattr(layer, "max_length", None)
         return layer
 
     def make_stack(self, name, layer_class, num_layers, attends_to_memory=False, num_groups=None):
@@ -242,11 +243,6 @@ class TransformerModel(SequenceModel):
         x = ops.reshape(normalized(x, self.decoder_norm), (-1, self.config["hidden_size"]))
         cache = {**cache, "beams": {"ancestry": ancestry}, "fixed": {**fixed, "layers": layers}}
         return self.logits(x, cache["shared"]), cache
-
-    @property
-    def max_length(self):
-        """The number of positions in the position table, int, or None if there is no limit."""
-        return self.position_limit
 
 
 def _taken(layer_class, config):
