@@ -87,6 +87,10 @@ class EncoderDecoder(SequenceModel):
         logits = self.logits(self.decode(x, memory, training=training))
         return with_mask(logits, self.compute_mask(inputs))
 
+    def logits(self, hidden, matrix=None):
+        """Maps hidden states [..., hidden] to float32 logits; for `matrix` see `TokenEmbedding.reverse_matrix`."""
+        return self.softmax(hidden, reverse=True, matrix=matrix)
+
     def init_cache(self, memory, max_length, beam_size=1):
         """Returns the cache for the start of decoding. Its size does not depend on `max_length`.
 

@@ -102,10 +102,6 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         """Returns {feature: `TokenEmbedding`} for the features' ids; two features may share an embedding."""
         return {}
 
-    def logits(self, hidden, matrix=None):
-        """Maps hidden states [..., hidden] to float32 logits; for `matrix` see `TokenEmbedding.reverse_matrix`."""
-        return self.softmax(hidden, reverse=True, matrix=matrix)
-
     def head_weights(self):
         """Returns the weights of the prediction head, which may be missing in a model fine-tuned from this model."""
         return []

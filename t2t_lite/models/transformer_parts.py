@@ -220,6 +220,10 @@ class TransformerModel(SequenceModel):
         """Returns symbolic costs for a dict of symbolic inputs."""
         return {f: keras.KerasTensor(inputs[f].shape, dtype="float32") for f in self.cost_features}
 
+    def logits(self, hidden, matrix=None):
+        """Maps hidden states [..., hidden] to float32 logits; for `matrix` see `TokenEmbedding.reverse_matrix`."""
+        return self.softmax(hidden, reverse=True, matrix=matrix)
+
     # Step-by-step decoding, for models with a decoder: see `t2t_lite.layers.cache`.
 
     def new_cache(self, ancestry, fixed):
