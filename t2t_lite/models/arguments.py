@@ -6,7 +6,6 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import keras
 
@@ -17,7 +16,7 @@ from t2t_lite.layers.base import Initializer, config_of
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.layers.layer_kinds import kind_of, name_and_options, read_kinds, spell_kind
 from t2t_lite.settings.config import HParams
-from t2t_lite.settings.ranges import Range, settings_of
+from t2t_lite.settings.ranges import Choices, Range, Setting, settings_of
 
 # {argument: module} for arguments with options that are settings, too, such as `self_attention.…`: see `_kinds`.
 _KINDS = {"self_attention": attentions, "feed_forward": networks}
@@ -230,35 +229,11 @@ def _kinds(argument, text, options, settings):
     return kinds if len(kinds) > 1 else kinds[0]
 
 
-class Option(NamedTuple):
-    """An argument of a model's constructor.
-
-    Attributes:
-        kind: the type annotation.
-        default: the default value.
-        meaning: str, a sentence for the docstring.
-        choices: tuple of the allowed values, or () if the values are not listed.
-        limits: the Range of allowed values, or None.
-    """
-
-    kind: Any
-    default: object
-    meaning: str
-    choices: tuple = ()
-    limits: Range | None = None
-
-    def check(self, name, value):
-        """Raises `ValueError` if a value is an invalid choice, size or rate. The layers check all other values."""
-        if self.choices and value not in self.choices:
-            raise ValueError(f"`{name}` must be one of {', '.join(self.choices)}: received {name}={value!r}.")
-        if self.limits == _RATE:
-            check_rates(**{name: value})
-        if self.kind in (int, int | None) and self.limits.least == 1:
-            check_sizes(**{name: value})
-
-
 def own_options(settings):
-    """Returns {argument: Option} for the hyperparameters in `settings`, {name: Setting}."""
+    """Returns {argument: Setting} for the hyperparameters in `settings`, {name: Setting}.
+
+    The kind, default, limits and meaning of these `Setting`s are those of the argument.
+    """
     options = {}
     for setting in settings.values():
         name, values = setting.argument, setting.values
@@ -268,21 +243,20 @@ def own_options(settings):
         if values:
             default = values[default]
             kind = type(default)
+            limits = None if kind is bool else Choices((*values.values(),))
         if setting.zero:  # 0 stands for None, or for the value of a different setting
             other = settings.get(setting.zero)
             default, kind = (other.default, kind) if other else (None, kind | None)
             meaning = meaning.replace("; 0: num_hidden_layers", "").replace("; 0:", "; None:")
         if kind in (int, int | None) and (setting.zero or name == "num_layers"):
             limits = Range(1)
-        choices = () if kind is bool else (*values.values(),) if values else getattr(limits, "words", ())
-        options[name] = Option(
-            _ANNOTATIONS.get(name, kind), default, _MEANINGS.get(name, meaning), choices, None if choices else limits
-        )
+        own = {"kind": _ANNOTATIONS.get(name, kind), "meaning": _MEANINGS.get(name, meaning)}
+        options[name] = dataclasses.replace(setting, default=default, limits=limits, **own)
     return options
 
 
 def shared_options(without=(), **defaults):
-    """Returns {argument: Option} for the options that models have in common.
+    """Returns {argument: Setting} for the options that models have in common: see `own_options`.
 
     Args:
         without: list of str, the options that a model lacks.
@@ -290,10 +264,22 @@ def shared_options(without=(), **defaults):
     """
     options = own_options(settings_of(HParams))
     dense = "in the dense layers: see `keras.layers.Dense`"
-    options["kernel_initializer"] = Option(Initializer, None, f"Kernel initializer {dense}. Defaults to `initializer`.")
-    options["bias_initializer"] = Option(Initializer, "zeros", f"Bias initializer {dense}.")
-    options |= {name: options[name]._replace(default=default) for name, default in defaults.items()}
+    kernel, bias = f"Kernel initializer {dense}. Defaults to `initializer`.", f"Bias initializer {dense}."
+    for name, default, meaning in (("kernel_initializer", None, kernel), ("bias_initializer", "zeros", bias)):
+        options[name] = Setting(name, Initializer, default, meaning=meaning, argument=name)
+    options |= {name: dataclasses.replace(options[name], default=default) for name, default in defaults.items()}
     return {name: option for name, option in options.items() if name not in without}
+
+
+def check_option(option, value):
+    """Raises `ValueError` if a value is an invalid choice, size or rate. The layers check all other values."""
+    name, limits = option.argument, option.limits
+    if isinstance(limits, Choices) and value not in limits:
+        raise ValueError(f"`{name}` must be one of {limits}: received {name}={value!r}.")
+    if limits == _RATE:
+        check_rates(**{name: value})
+    if option.kind in (int, int | None) and getattr(limits, "least", None) == 1:
+        check_sizes(**{name: value})
 
 
 def with_options(init, options):
@@ -322,6 +308,6 @@ def described(doc, options):
     lines = []
     for name, option in options.items():
         kind = {int: "int. ", float: "float. ", str: "str. ", bool: "bool. "}.get(option.kind, "")
-        meaning = option.meaning + (f" One of {', '.join(option.choices)}." if option.choices else "")
+        meaning = option.meaning + (f" One of {option.limits}." if isinstance(option.limits, Choices) else "")
         lines.append(textwrap.fill(f"{name}: {kind}{meaning}", 120, initial_indent=" " * 8, subsequent_indent=" " * 12))
     return doc and doc.replace(" " * 8 + "{options}", "\n".join(lines))

@@ -21,7 +21,7 @@ from t2t_lite.layers.base import matrix_initializer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.layer_kinds import kinds_config
 from t2t_lite.layers.positions import POSITIONS
-from t2t_lite.models.arguments import described, in_hparams_words, own_options, with_options
+from t2t_lite.models.arguments import check_option, described, in_hparams_words, own_options, with_options
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.settings.ranges import own_settings
 from t2t_lite.settings.reserved_names import COSTS, SHARES
@@ -51,7 +51,7 @@ class TransformerModel(SequenceModel):
         super().__init__(**options)
         check_sizes(vocab_size=vocab_size, target_vocab_size=target_vocab_size)
         for name, option in self.OPTIONS.items():
-            option.check(name, own[name])
+            check_option(option, own[name])
         own["self_attention"] = kinds_config(attentions.kinds_of(own["self_attention"]))
         own["feed_forward"] = kinds_config(networks.kinds_of(own["feed_forward"]))
         self.config = {"vocab_size": vocab_size, "target_vocab_size": target_vocab_size, **own}

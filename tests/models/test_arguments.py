@@ -379,3 +379,14 @@ def test_a_model_with_an_option_of_its_own():
         SMALL.of_model(Windowed).parse("window=wide")
     with pytest.raises(ValueError, match="`window` must be one of near, far: received window='wide'"):
         Windowed(20, window="wide")
+
+
+def test_a_whole_number_needs_no_range():
+    class OfAnyDepth(TransformerModel):
+        HPARAMS: ClassVar = {"depth": setting(3, argument="depth")}
+        OPTIONS: ClassVar = shared_options()
+
+        def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
+            super().__init__(vocab_size, target_vocab_size, **options)
+
+    assert OfAnyDepth(9).config["depth"] == 3 and OfAnyDepth(9, depth=-4).config["depth"] == -4
