@@ -4,7 +4,6 @@ A kind is a score combined with a pattern, or a registered class. Scores and pat
 names or by tensor2tensor's names for `self_attention_type`, which are aliases.
 """
 
-import inspect
 import re
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ import keras
 from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.context import Context
 from t2t_lite.layers.layer_kinds import (
+    added_options,
     checked_heads,
     in_words,
     kind_of,
@@ -45,10 +45,8 @@ class KindPart(NamedTuple):
 
     def options(self):
         """Returns the options that the word accepts, {option: default}, like `Kind.options`."""
-        if self.argument != "class":
-            return self.made_by.options()
-        base, own = (inspect.signature(cls).parameters for cls in (MultiHeadAttention, self.made_by))
-        return {n: p.default for n, p in own.items() if n not in base}
+        is_class = self.argument == "class"
+        return added_options(self.made_by, MultiHeadAttention) if is_class else self.made_by.options()
 
 
 def _table():

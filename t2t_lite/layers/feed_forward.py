@@ -1,6 +1,5 @@
 """The position-wise feed-forward network (paper, section 3.3), and other registered kinds of feed-forward layers."""
 
-import inspect
 from collections.abc import Callable
 
 import keras
@@ -18,7 +17,7 @@ from t2t_lite.layers.base import (
 from t2t_lite.layers.checks import check_rates, check_required_sizes, shape_of
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.layer_kinds import in_words, named_kinds, read_kinds, shared_out
+from t2t_lite.layers.layer_kinds import added_options, in_words, named_kinds, read_kinds, shared_out
 from t2t_lite.registry import Registries, register_feed_forward
 
 PLAIN = "dense_relu_dense"
@@ -123,10 +122,7 @@ def own_options(name):
     if name not in Registries.feed_forwards:
         names = ", ".join(Registries.feed_forwards.names())
         raise ValueError(f"`feed_forward` must be one of {names}: received feed_forward={name!r}.")
-    base = inspect.signature(FeedForward).parameters
-    parameters = inspect.signature(Registries.feed_forwards.get(name)).parameters.values()
-    own = (p for p in parameters if p.name not in base and p.kind is p.POSITIONAL_OR_KEYWORD)
-    return {p.name: p.default for p in own}
+    return added_options(Registries.feed_forwards.get(name), FeedForward)
 
 
 def own_hparams(text):

@@ -27,6 +27,12 @@ class Kind:
         return {p.name: p.default for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
 
 
+def added_options(cls, base):
+    """Returns {option: default} for the constructor arguments that a class has in addition to those of `base`."""
+    known, parameters = inspect.signature(base).parameters, inspect.signature(cls).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in known}
+
+
 def make_kind(argument, value, registry):
     """Creates a kind from its name, or from a dict of both, such as {"type": "window", "neighborhood": 9}.
 
