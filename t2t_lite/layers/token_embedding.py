@@ -117,18 +117,16 @@ class TokenEmbedding(Layer):
             raise NotImplementedError(
                 f"{self.name} is not quantized: a TokenEmbedding only supports int8 and int4, received {mode}."
             )
-        block_size = getattr(config, "block_size", None) if mode == "int4" else None
-        block_size = None if block_size == -1 else block_size
-        found = quantized_rows(self.embeddings, mode, block_size)
-        shape = self.embeddings.shape
+        matrix, block_size = self.embeddings, getattr(config, "block_size", None) if mode == "int4" else None
         del self.embeddings
-        self.quantized_build(shape, mode, block_size)
+        self.quantized_build(matrix.shape, mode, block_size)
+        found = quantized_rows(matrix, mode, self.block_size)
         self.embeddings.assign(found["values"])
         self.scale_of_rows.assign(found["scale"])
         if mode == "int4":
             self.zero_of_rows.assign(found["zero"])
         if self.quantization_mode is None:
-            name = f"int4/{block_size or -1}" if mode == "int4" else mode
+            name = f"int4/{self.block_size or -1}" if mode == "int4" else mode
             self.dtype_policy = keras.dtype_policies.get(f"{name}_from_{own_policy(self).name}")
 
     def quantized_call(self, *args, **kwargs):
