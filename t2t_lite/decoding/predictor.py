@@ -88,6 +88,7 @@ class Predictor(Answerer):
 
     Attributes:
         task: EncoderTask, the problem's task.
+        method: str, the name of the method that answers texts of the task, such as "predict".
         labels: list of str, the classes or tags, or [].
         num_texts: int, the number of texts per row of a batch: 1, or 2 for pairs.
         max_input_length: int, the maximum number of ids per row.
@@ -109,6 +110,7 @@ class Predictor(Answerer):
         super().__init__(model, encoders, problem)
         check_answered_by(problem, EncoderTask.answered_by, "Predictor")
         self.task = registry.task_of(problem)(problem, self.encoders)
+        self.method = self.task.method
         self.search_history = {}  # always empty, since no answer depends on earlier answers: see `Searcher.history`
         self.max_input_length = min(getattr(model, "max_length", None) or MAX_INPUT_LENGTH, MAX_INPUT_LENGTH)
         own_length = (getattr(model, "config", None) or {}).get("features_length")
@@ -264,11 +266,6 @@ class Predictor(Answerer):
     ) -> RowReader:
         """Returns a `Reader` of texts: see `Answerer`, and `read` for `whole`."""
         return RowReader(self, max_length, long_input, as_flags, whole)
-
-    @property
-    def method(self) -> str:
-        """The name of the method that answers texts of the model's task, such as "predict"."""
-        return self.task.method
 
     def _batched(self, readings, batch_size, function, on_progress):
         """Applies a function of int32 [B, S] to batches of rows; returns, for each Reading, a list of results.

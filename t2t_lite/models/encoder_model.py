@@ -51,6 +51,7 @@ class EncoderModel(TransformerModel):
         ),
     }  # fmt: skip
 
+    needed_features = types.MappingProxyType({"inputs": 2})  # targets are read only to predict masked ids
     predicted_share = 0.15  # BERT's proportion of masked ids
 
     def check_classes(self):
@@ -100,11 +101,6 @@ class EncoderModel(TransformerModel):
         """The features of a batch, {feature: rank}: see `SequenceModel`."""
         features = {"inputs": 2, "targets": HEADS[self.config["head"]]}
         return features | ({"sentence": 1} if self.sentence_head else {})
-
-    @property
-    def needed_features(self):
-        """The features that a call needs: only "inputs". Targets are read only to predict masked ids."""
-        return {"inputs": 2}
 
     def check_inputs(self, inputs):
         """Raises `ValueError` as in `SequenceModel`, and if masked ids and inputs have different lengths."""
