@@ -93,10 +93,9 @@ class TransformerLM(TransformerModel):
                 f"`begin` must be end if position={c['position']}, which leaves the zero vector unchanged: "
                 "received begin=zero."
             )
-        of_softmax, is_tied = {"use_bias": c["softmax_bias"]}, c["tie_embeddings"]
-        embedding = self.make_embedding(vocab_size, "target_embedding", **(of_softmax if is_tied else {}))
-        self.target_embedding = embedding
-        self.softmax = embedding if is_tied else self.make_embedding(vocab_size, "softmax_embedding", **of_softmax)
+        is_tied, bias = c["tie_embeddings"], c["softmax_bias"]
+        self.target_embedding = self.make_embedding(vocab_size, "target_embedding", is_tied and bias)
+        self.softmax = self.target_embedding if is_tied else self.make_embedding(vocab_size, "softmax_embedding", bias)
         self.decoder_position = self.make_position("decoder_position")
         self.decoder_dropout = Dropout(c["dropout"], dtype=self.dtype_policy, name="decoder_dropout")
         self.decoder = self.make_stack("decoder", TransformerDecoderLayer, c["num_layers"])
