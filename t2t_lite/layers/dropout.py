@@ -99,7 +99,7 @@ def _mixed(x):
     return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, tf.constant(16, tf.uint32)))
 
 
-class _Setting:
+class _InScope:
     """Context manager that sets values of `_scope`."""
 
     def __init__(self, **values):
@@ -113,7 +113,7 @@ class _Setting:
         vars(_scope).update(self._outer)
 
 
-class dropout_seed(_Setting):
+class dropout_seed(_InScope):
     """Context manager in which each `ScopedSeed` depends only on the run seed, the batch index and its own index.
 
     The trainer enters this context in each forward pass, with the batch's index in the data stream. So replicas and
@@ -136,7 +136,7 @@ def is_compiled():
     return _scope.in_xla
 
 
-class repeated_call(_Setting):
+class repeated_call(_InScope):
     """Context manager under which each call of a layer within one forward pass gets a different seed.
 
     Args:
@@ -147,7 +147,7 @@ class repeated_call(_Setting):
         super().__init__(call=number)
 
 
-class drawn_seeds(_Setting):
+class drawn_seeds(_InScope):
     """Context manager under which a layer uses the same seeds in every call, as recomputation requires.
 
     The seeds are taken once, when the context manager is created.
