@@ -92,18 +92,16 @@ class UniversalStack(TransformerStack):
         given = {"attention_mask": attention_mask, "memory_mask": memory_mask, "mask": mask}
         options = {name: value for name, value in given.items() if value is not None}
         options |= {"return_attention_scores": return_attention_scores, "training": training}
-        tensors = () if memory is None else (memory,)
         contexts = context if isinstance(context, list) else [context] * len(self.layers)
         inputs = ops.cast(inputs, self.compute_dtype)  # the inputs may be integers
         scores, states = [], [inputs]
 
         def transform(step, x):
-            for i, layer in enumerate(self._step_layers, step * len(self._step_layers)):
-                output = self._run(layer, step, options, contexts[i], x, *tensors)
-                x, *rest = output if isinstance(output, tuple) else (output,)
-                x = ops.cast(x, self.compute_dtype)
-                scores.extend(rest)
-                states.append(x)
+            first = step * len(self._step_layers)
+            contexts_of_step = contexts[first : first + len(self._step_layers)]
+            x, weights, outputs = self._transform(x, self._step_layers, contexts_of_step, first, memory, options)
+            scores.extend(weights)
+            states.extend(outputs)
             return x
 
         is_global = self.halting is not None and self.halting.is_global

@@ -115,16 +115,22 @@ class TransformerStack(Layer):
         options = {name: value for name, value in given.items() if value is not None}
         options |= {"return_attention_scores": return_attention_scores, "training": training}
         contexts = context if isinstance(context, list) else [context] * len(self.layers)
-        x, states, scores = inputs, [inputs], []
-        for i, (layer, own) in enumerate(zip(self.layers, contexts, strict=True)):
+        x, scores, states = self._transform(inputs, self.layers, contexts, 0, memory, options)
+        states = [inputs, *states]
+        results = (x, *([scores] if return_attention_scores else []), *([states] if return_hidden_states else []))
+        return results if len(results) > 1 else x
+
+    def _transform(self, x, layers, contexts, first, memory, options):
+        """Runs `layers`, which begin at the index `first` of the stack; returns (output, attention weights, states)."""
+        scores, states, memories = [], [], () if memory is None else (memory,)
+        for i, (layer, own) in enumerate(zip(layers, contexts, strict=True), first):
             call = self.layers[:i].count(layer)  # the number of earlier occurrences of this layer
-            output = self._run(layer, call, options, own, *(tensor for tensor in (x, memory) if tensor is not None))
+            output = self._run(layer, call, options, own, x, *memories)
             x, *rest = output if isinstance(output, tuple) else (output,)
             x = ops.cast(x, self.compute_dtype)  # because a layer may have a different dtype policy
             scores += rest
             states.append(x)
-        results = (x, *([scores] if return_attention_scores else []), *([states] if return_hidden_states else []))
-        return results if len(results) > 1 else x
+        return x, scores, states
 
     def _run(self, layer, call, options, context, *hidden):
         given = {} if context is None else context.handed_to(layer)

@@ -53,9 +53,10 @@ def test_contract(tmp_path):
     check_layer(layers.UniversalStack, init, X, 4 + 2 + 4 + 2 + 1 + 2, tmp_path)
 
 
-def test_without_signals_and_halting_it_is_a_stack_of_one_layer_in_all_places():
+@pytest.mark.parametrize("num_places", [1, 2])
+def test_without_signals_and_halting_it_is_a_stack_of_one_layer_in_all_places(num_places):
     layer = layers.TransformerEncoderLayer(2, 16, **OPTIONS)
-    tied, universal = layers.TransformerStack([layer] * 3), layers.UniversalStack([layer], 3)
+    tied, universal = layers.TransformerStack([layer] * 4), layers.UniversalStack([layer] * num_places, 4 // num_places)
     np.testing.assert_array_equal(array(universal(X)), array(tied(X)))
     for stack in (tied, universal):
         layers.number_seeds(stack)
