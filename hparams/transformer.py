@@ -5,13 +5,9 @@ There are three families of sets: the paper's models; the rows of the paper's ta
 with their sizes; docs/coming_from_tensor2tensor.md lists tensor2tensor's hyperparameters that are not supported here.
 """
 
+from t2t_lite.hparams.changes import changed
 from t2t_lite.registry import register_hparams
 from t2t_lite.settings.config import HParams
-
-
-def _changed(hparams, **changes):
-    return hparams.override_from_dict(changes)
-
 
 # The paper's models.
 
@@ -25,7 +21,7 @@ def transformer_base_v1():
 @register_hparams
 def transformer_big_v1():
     """The paper's big model for English-German (table 3, last row; section 5.4)."""
-    return _changed(
+    return changed(
         transformer_base_v1(), hidden_size=1024, filter_size=4096, num_heads=16, layer_prepostprocess_dropout=0.3
     )
 
@@ -33,7 +29,7 @@ def transformer_big_v1():
 @register_hparams
 def transformer_big_enfr_v1():
     """The paper's big model for English-French: dropout 0.1 (section 6.1)."""
-    return _changed(transformer_big_v1(), layer_prepostprocess_dropout=0.1)
+    return changed(transformer_big_v1(), layer_prepostprocess_dropout=0.1)
 
 
 @register_hparams
@@ -43,7 +39,7 @@ def transformer_parsing_v1():
     The paper chose "dropout, both attention and residual" on its development set but does not give the rates. The rates
     of 0.2 and 0.2 are from tensor2tensor's transformer_parsing_base.
     """
-    return _changed(
+    return changed(
         transformer_base_v1(),
         num_hidden_layers=4,
         hidden_size=1024,
@@ -84,7 +80,7 @@ TABLE_3 = {
 def _register_row(name):
     @register_hparams(name)
     def make():
-        return _changed(transformer_base_v1(), **TABLE_3[name])
+        return changed(transformer_base_v1(), **TABLE_3[name])
 
     return make
 
@@ -102,7 +98,7 @@ def transformer_base_v2():
 
     The epsilon of layer norm and the layout of the sinusoids also differ from the paper's sets.
     """
-    return _changed(
+    return changed(
         transformer_base_v1(),
         layer_preprocess_sequence="n",
         layer_postprocess_sequence="da",
@@ -119,7 +115,7 @@ def transformer_base_v2():
 @register_hparams
 def transformer_base_v3():
     """tensor2tensor's third version: Adam's beta2 is 0.997."""
-    return _changed(transformer_base_v2(), optimizer_adam_beta2=0.997)
+    return changed(transformer_base_v2(), optimizer_adam_beta2=0.997)
 
 
 @register_hparams
@@ -131,7 +127,7 @@ def transformer_base():
 @register_hparams
 def transformer_big():
     """tensor2tensor's big model."""
-    return _changed(
+    return changed(
         transformer_base(),
         hidden_size=1024,
         filter_size=4096,
@@ -144,13 +140,13 @@ def transformer_big():
 @register_hparams
 def transformer_big_single_gpu():
     """tensor2tensor's big model for smaller batches."""
-    return _changed(transformer_big(), layer_prepostprocess_dropout=0.1, learning_rate_warmup_steps=16000)
+    return changed(transformer_big(), layer_prepostprocess_dropout=0.1, learning_rate_warmup_steps=16000)
 
 
 @register_hparams
 def transformer_base_single_gpu():
     """tensor2tensor's base model for small batches; the learning rate does not depend on the hidden size."""
-    return _changed(
+    return changed(
         transformer_base(),
         batch_size=1024,
         learning_rate_schedule="constant*linear_warmup*rsqrt_decay",
@@ -165,19 +161,19 @@ def transformer_base_multistep8():
 
     A step is an update here but a batch in tensor2tensor, so train_steps is an eighth of tensor2tensor's value.
     """
-    return _changed(transformer_base(), gradient_accumulation_steps=8)
+    return changed(transformer_base(), gradient_accumulation_steps=8)
 
 
 @register_hparams
 def transformer_tiny():
     """tensor2tensor's tiny model: 2 layers of 128."""
-    return _changed(transformer_base(), num_hidden_layers=2, hidden_size=128, filter_size=512, num_heads=4)
+    return changed(transformer_base(), num_hidden_layers=2, hidden_size=128, filter_size=512, num_heads=4)
 
 
 @register_hparams
 def transformer_small():
     """tensor2tensor's small model: 2 layers of 256."""
-    return _changed(transformer_base(), num_hidden_layers=2, hidden_size=256, filter_size=1024, num_heads=4)
+    return changed(transformer_base(), num_hidden_layers=2, hidden_size=256, filter_size=1024, num_heads=4)
 
 
 @register_hparams
@@ -186,27 +182,25 @@ def transformer_l10():
 
     This model is not in table 3, so the set is based on tensor2tensor's base model.
     """
-    return _changed(transformer_base(), num_hidden_layers=10)
+    return changed(transformer_base(), num_hidden_layers=10)
 
 
 @register_hparams
 def transformer_relative():
     """tensor2tensor's base model with only relative positions (Shaw et al. 2018), on the keys."""
-    return _changed(
-        transformer_base(), pos="none", self_attention_type="dot_product_relative", max_relative_position=20
-    )
+    return changed(transformer_base(), pos="none", self_attention_type="dot_product_relative", max_relative_position=20)
 
 
 @register_hparams
 def transformer_relative_tiny():
     """tensor2tensor's tiny model with relative positions."""
-    return _changed(transformer_relative(), num_hidden_layers=2, hidden_size=128, filter_size=512, num_heads=4)
+    return changed(transformer_relative(), num_hidden_layers=2, hidden_size=128, filter_size=512, num_heads=4)
 
 
 @register_hparams
 def transformer_parsing_base():
     """tensor2tensor's parser; the paper's parser has 4 layers (`transformer_parsing_v1`)."""
-    return _changed(
+    return changed(
         transformer_base(),
         attention_dropout=0.2,
         layer_prepostprocess_dropout=0.2,
@@ -220,9 +214,7 @@ def transformer_parsing_base():
 @register_hparams
 def transformer_parsing_big():
     """tensor2tensor's big parser."""
-    return _changed(
-        transformer_big(), max_length=512, learning_rate_warmup_steps=4000, layer_prepostprocess_dropout=0.1
-    )
+    return changed(transformer_big(), max_length=512, learning_rate_warmup_steps=4000, layer_prepostprocess_dropout=0.1)
 
 
 # This package's own sets.
@@ -231,7 +223,7 @@ def transformer_parsing_big():
 @register_hparams
 def transformer_quickstart():
     """The set for `make quickstart`, which learns the phrasebook in minutes on two CPU cores."""
-    return _changed(transformer_tiny(), batch_size=2048, learning_rate_warmup_steps=500, eval_decode_examples=100)
+    return changed(transformer_tiny(), batch_size=2048, learning_rate_warmup_steps=500, eval_decode_examples=100)
 
 
 @register_hparams
@@ -240,7 +232,7 @@ def transformer_cpu():
 
     The dropout suits about 30,000 pairs; fewer pairs need 0.3. docs/recipes.md has scores and times.
     """
-    return _changed(
+    return changed(
         transformer_tiny(),
         num_hidden_layers=4,
         filter_size=256,

@@ -4,20 +4,17 @@ Sizes and pretraining follow the papers: Devlin et al. 2019, appendix A.2; Liu e
 table 1 and section 4.1; Sun et al. 2019.
 """
 
+from t2t_lite.hparams.changes import changed
 from t2t_lite.registry import register_hparams
 from t2t_lite.settings.config import HParams
 
 _LINEAR = "constant*linear_warmup*linear_decay"
 
 
-def _changed(hparams, **changes):
-    return hparams.override_from_dict(changes)
-
-
 @register_hparams(model="transformer_encoder")
 def bert_base():
     """BERT base: 12 layers of 768, post-norm, 512 positions; 256 rows of 512 ids per step over all replicas."""
-    return _changed(
+    return changed(
         HParams(),
         hidden_size=768,
         filter_size=3072,
@@ -51,14 +48,15 @@ def bert_base():
 @register_hparams(model="transformer_encoder")
 def bert_large():
     """BERT large: 24 layers of 1024."""
-    return _changed(bert_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
+    return changed(bert_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
 
 
 @register_hparams(model="transformer_encoder")
 def roberta_base():
     """RoBERTa base: BERT's sizes, one segment, longer training with larger batches (8,000 rows of 512 ids)."""
-    hparams = _changed(
+    return changed(
         bert_base(),
+        {"num_segments": 1},
         norm_epsilon=1e-5,
         optimizer_adam_beta2=0.98,
         learning_rate_constant=6e-4,
@@ -66,14 +64,12 @@ def roberta_base():
         learning_rate_decay_steps=500_000,
         clip_grad_norm=0.0,
     )
-    hparams.add_hparam("num_segments", 1)
-    return hparams
 
 
 @register_hparams(model="transformer_encoder")
 def roberta_large():
     """RoBERTa large."""
-    return _changed(
+    return changed(
         roberta_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24,
         learning_rate_constant=4e-4, learning_rate_warmup_steps=30_000,
     )  # fmt: skip
@@ -82,8 +78,9 @@ def roberta_large():
 @register_hparams(model="transformer_encoder")
 def albert_base():
     """ALBERT base: 12 layers of 768 that share weights, embeddings of 128; trained with LAMB, 4,096 rows per step."""
-    hparams = _changed(
+    return changed(
         bert_base(),
+        {"num_hidden_groups": 1},
         embedding_size=128,
         ffn_activation="gelu_tanh",
         optimizer="lamb",
@@ -91,26 +88,24 @@ def albert_base():
         learning_rate_warmup_steps=3125,
         learning_rate_decay_steps=125_000,
     )
-    hparams.add_hparam("num_hidden_groups", 1)
-    return hparams
 
 
 @register_hparams(model="transformer_encoder")
 def albert_large():
     """ALBERT large: 24 layers of 1024."""
-    return _changed(albert_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
+    return changed(albert_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
 
 
 @register_hparams(model="transformer_encoder")
 def albert_xlarge():
     """ALBERT xlarge: 24 layers of 2048."""
-    return _changed(albert_large(), hidden_size=2048, filter_size=8192)
+    return changed(albert_large(), hidden_size=2048, filter_size=8192)
 
 
 @register_hparams(model="transformer_encoder")
 def albert_xxlarge():
     """ALBERT xxlarge: 12 layers of 4096, without dropout (section 4.9)."""
-    return _changed(
+    return changed(
         albert_base(),
         hidden_size=4096,
         filter_size=16_384,
@@ -123,9 +118,7 @@ def albert_xxlarge():
 @register_hparams(model="transformer_encoder")
 def ernie_base():
     """ERNIE 2.0 base: BERT base with embeddings of task types; whole phrases should be masked (`--mask_unit`)."""
-    hparams = bert_base()
-    hparams.add_hparam("num_task_types", 3)
-    return hparams
+    return changed(bert_base(), {"num_task_types": 3})
 
 
 # This package's own sets, for a CPU.
@@ -134,7 +127,7 @@ def ernie_base():
 @register_hparams(model="transformer_encoder")
 def bert_mini():
     """A small encoder: 4 layers of 256, 128 positions."""
-    return _changed(
+    return changed(
         bert_base(),
         hidden_size=256,
         filter_size=1024,
@@ -152,4 +145,4 @@ def bert_mini():
 @register_hparams(model="transformer_encoder")
 def bert_tiny():
     """A tiny encoder: 2 layers of 128."""
-    return _changed(bert_mini(), hidden_size=128, filter_size=512, num_heads=2, num_hidden_layers=2)
+    return changed(bert_mini(), hidden_size=128, filter_size=512, num_heads=2, num_hidden_layers=2)

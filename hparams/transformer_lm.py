@@ -7,14 +7,10 @@ stream, which are initialized as N(0, 0.02/√(2N)). tensor2tensor's sets are fr
 models/transformer.py.
 """
 
+from t2t_lite.hparams.changes import changed
 from t2t_lite.hparams.transformer import transformer_base
 from t2t_lite.registry import register_hparams
 from t2t_lite.settings.config import HParams
-
-
-def _changed(hparams, **changes):
-    return hparams.override_from_dict(changes)
-
 
 # GPT and GPT-2.
 
@@ -22,8 +18,9 @@ def _changed(hparams, **changes):
 @register_hparams(model="transformer_lm")
 def gpt():
     """GPT (Radford et al. 2018): 12 layers of 768, post-norm, 512 positions."""
-    hparams = _changed(
+    return changed(
         HParams(),
+        {"begin": "end"},
         hidden_size=768,
         filter_size=3072,
         num_heads=12,
@@ -47,36 +44,37 @@ def gpt():
         learning_rate_warmup_steps=2000,
         clip_grad_norm=1.0,
     )
-    hparams.add_hparam("begin", "end")
-    return hparams
 
 
 @register_hparams(model="transformer_lm")
 def gpt2_small():
     """The smallest GPT-2 (Radford et al. 2019): pre-norm, 1,024 positions; trained with the settings of GPT."""
-    hparams = _changed(
-        gpt(), layer_preprocess_sequence="n", layer_postprocess_sequence="da", max_position=1024, max_length=1024
+    return changed(
+        gpt(),
+        {"scale_residuals": True},
+        layer_preprocess_sequence="n",
+        layer_postprocess_sequence="da",
+        max_position=1024,
+        max_length=1024,
     )
-    hparams.add_hparam("scale_residuals", True)
-    return hparams
 
 
 @register_hparams(model="transformer_lm")
 def gpt2_medium():
     """GPT-2, 24 layers of 1024."""
-    return _changed(gpt2_small(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
+    return changed(gpt2_small(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
 
 
 @register_hparams(model="transformer_lm")
 def gpt2_large():
     """GPT-2, 36 layers of 1280."""
-    return _changed(gpt2_small(), hidden_size=1280, filter_size=5120, num_heads=20, num_hidden_layers=36)
+    return changed(gpt2_small(), hidden_size=1280, filter_size=5120, num_heads=20, num_hidden_layers=36)
 
 
 @register_hparams(model="transformer_lm")
 def gpt2_xl():
     """GPT-2, 48 layers of 1600."""
-    return _changed(gpt2_small(), hidden_size=1600, filter_size=6400, num_heads=25, num_hidden_layers=48)
+    return changed(gpt2_small(), hidden_size=1600, filter_size=6400, num_heads=25, num_hidden_layers=48)
 
 
 # tensor2tensor's sets, with its names and values.
@@ -85,7 +83,7 @@ def gpt2_xl():
 @register_hparams(model="transformer_lm")
 def attention_lm_base():
     """tensor2tensor's first language model: 6 layers of 1024, post-norm, with a separate softmax matrix."""
-    return _changed(
+    return changed(
         HParams(),
         hidden_size=1024,
         filter_size=4096,
@@ -103,7 +101,7 @@ def attention_lm_base():
 @register_hparams(model="transformer_lm")
 def attention_lm_small():
     """tensor2tensor's smaller language model: 4 layers of 512 with dropout 0.5."""
-    return _changed(
+    return changed(
         attention_lm_base(), num_hidden_layers=4, hidden_size=512, filter_size=2048, layer_prepostprocess_dropout=0.5
     )
 
@@ -111,7 +109,7 @@ def attention_lm_small():
 @register_hparams(model="transformer_lm")
 def transformer_tall():
     """tensor2tensor's set for language models that are later fine-tuned on other tasks: 12 layers of 768."""
-    return _changed(
+    return changed(
         transformer_base(),
         batch_size=2048,
         hidden_size=768,
@@ -127,7 +125,7 @@ def transformer_tall():
 @register_hparams(model="transformer_lm")
 def transformer_tall_pretrain_lm():
     """tensor2tensor's pretraining of `transformer_tall`: AdamW with cosine decay."""
-    return _changed(
+    return changed(
         transformer_tall(),
         optimizer="adam_w",
         weight_decay=0.01,
@@ -146,7 +144,7 @@ def transformer_tall_pretrain_lm():
 @register_hparams(model="transformer_lm")
 def transformer_lm_base():
     """A medium-sized language model for one GPU: 12 layers of 512."""
-    return _changed(
+    return changed(
         transformer_base(),
         num_hidden_layers=12,
         ffn_activation="gelu_tanh",
@@ -163,13 +161,13 @@ def transformer_lm_base():
 @register_hparams(model="transformer_lm")
 def transformer_lm_small():
     """A small language model: 6 layers of 384."""
-    return _changed(transformer_lm_base(), num_hidden_layers=6, hidden_size=384, filter_size=1536, num_heads=6)
+    return changed(transformer_lm_base(), num_hidden_layers=6, hidden_size=384, filter_size=1536, num_heads=6)
 
 
 @register_hparams(model="transformer_lm")
 def transformer_lm_tiny():
     """A tiny language model for CPUs and tests: 4 layers of 128."""
-    return _changed(
+    return changed(
         transformer_lm_base(),
         num_hidden_layers=4,
         hidden_size=128,

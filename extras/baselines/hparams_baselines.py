@@ -1,5 +1,6 @@
 """The hyperparameter sets of the baselines, in a module that does not need Keras."""
 
+from t2t_lite.hparams.changes import changed
 from t2t_lite.hparams.transformer import transformer_base
 from t2t_lite.registry import register_hparams
 from t2t_lite.settings.config import HParams
@@ -31,8 +32,7 @@ def bytenet_base():
         # tensor2tensor's learning_rate is 0.05; for Adam, its "legacy" schedule multiplies it by 0.002
         "learning_rate_schedule=constant*linear_warmup,learning_rate_constant=1e-4,learning_rate_warmup_steps=3000"
     )
-    hparams.add_hparam("num_block_repeat", 4)
-    return hparams
+    return changed(hparams, {"num_block_repeat": 4})
 
 
 @register_hparams
@@ -78,9 +78,7 @@ def extended_neural_gpu_tiny():
 @register_hparams
 def kermit_base():
     """KERMIT with six layers of size 512, like the encoder of `transformer_base`, but without label smoothing."""
-    hparams = transformer_base().parse("label_smoothing=0,eval_beam_size=1")
-    hparams.add_hparam("slot_order", "binary_tree")
-    return hparams
+    return changed(transformer_base(), {"slot_order": "binary_tree"}, label_smoothing=0, eval_beam_size=1)
 
 
 @register_hparams
@@ -125,17 +123,13 @@ def lstm_attention():
 @register_hparams(model="lstm_seq2seq_attention")
 def lstm_bahdanau_attention():
     """The same as `lstm_attention`, which has additive attention (Bahdanau et al. 2015)."""
-    hparams = lstm_attention()
-    hparams.add_hparam("attention_mechanism", "bahdanau")
-    return hparams
+    return changed(lstm_attention(), {"attention_mechanism": "bahdanau"})
 
 
 @register_hparams(model="lstm_seq2seq_attention")
 def lstm_luong_attention():
     """LSTMs with two layers of size 128 and multiplicative attention (Luong et al. 2015)."""
-    hparams = lstm_attention()
-    hparams.add_hparam("attention_mechanism", "luong")
-    return hparams
+    return changed(lstm_attention(), {"attention_mechanism": "luong"})
 
 
 @register_hparams(model="lstm_seq2seq_attention")

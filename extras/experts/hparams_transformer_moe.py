@@ -1,5 +1,6 @@
 """Hparams sets for mixtures of experts (mirrors tensor2tensor's models/research/transformer_moe.py)."""
 
+from t2t_lite.hparams.changes import changed
 from t2t_lite.hparams.transformer import transformer_base_single_gpu, transformer_tiny
 from t2t_lite.registry import register_hparams
 from t2t_lite.settings.config import HParams
@@ -9,10 +10,8 @@ _MIDDLE = "dense_relu_dense/dense_relu_dense/local_moe/dense_relu_dense/dense_re
 
 def _with_experts(hparams, layers="local_moe", num_experts=64, loss_coef=1e-2, **changes):
     """Returns `hparams` with the experts' settings, which a set can then override before the model is known."""
-    made = hparams.override_from_dict({"ffn_layer": layers, **changes})
-    for name, value in (("moe_num_experts", num_experts), ("moe_k", 2), ("moe_loss_coef", loss_coef)):
-        made.add_hparam(name, value)
-    return made
+    own = {"moe_num_experts": num_experts, "moe_k": 2, "moe_loss_coef": loss_coef}
+    return changed(hparams, own, ffn_layer=layers, **changes)
 
 
 @register_hparams(model="transformer_moe")
@@ -43,7 +42,7 @@ def transformer_moe_8k():
     Layers without experts have the usual feed-forward networks, whereas tensor2tensor's have separable convolutions
     (`default_ff="sep"`).
     """
-    return transformer_moe_base().override_from_dict({"batch_size": 8192, "max_length": 0, "hidden_size": 1024})
+    return changed(transformer_moe_base(), batch_size=8192, max_length=0, hidden_size=1024)
 
 
 @register_hparams(model="transformer_moe")

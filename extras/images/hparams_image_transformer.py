@@ -8,13 +8,10 @@ sets with logistic mixtures (imagetransformerpp_), experts, dilated attention, o
 block size.
 """
 
+from t2t_lite.hparams.changes import changed
 from t2t_lite.hparams.transformer_lm import transformer_lm_base
 from t2t_lite.registry import register_hparams
 from t2t_lite.settings.config import HParams
-
-
-def _changed(hparams, **changes):
-    return hparams.override_from_dict(changes)
 
 
 def _images(number, height=32):
@@ -22,10 +19,11 @@ def _images(number, height=32):
     return number * 3 * height**2
 
 
-def _base(**changes):
-    """Returns the values that all of tensor2tensor's sets share. `changes` replaces or adds values."""
-    hparams = _changed(
+def _base(**own):
+    """Returns the values that all of tensor2tensor's sets share, with the model's hyperparameters `own`."""
+    return changed(
         HParams(),
+        {"unconditional": False, **own},
         hidden_size=512,
         filter_size=512,
         num_heads=8,
@@ -37,17 +35,12 @@ def _base(**changes):
         label_smoothing=0.0,
         learning_rate_constant=1.0,
     )
-    hparams.add_hparam("unconditional", False)
-    hparams = _changed(hparams, **{name: changes.pop(name) for name in [*changes] if name in hparams})
-    for name, value in changes.items():
-        hparams.add_hparam(name, value)
-    return hparams
 
 
 @register_hparams
 def image_transformer_base():
     """The base set: 12 layers of size 512, with attention blocks of 256 positions."""
-    return _base(num_hidden_layers=12, batch_size=_images(4), self_attention_type="local_1d", block_length=256)
+    return changed(_base(block_length=256), num_hidden_layers=12, batch_size=_images(4), self_attention_type="local_1d")
 
 
 @register_hparams
@@ -59,7 +52,7 @@ def imagetransformer_base():
 @register_hparams
 def imagetransformer_base_rel():
     """`image_transformer_base` with relative positions, which span the two visible blocks."""
-    return _changed(
+    return changed(
         image_transformer_base(), self_attention_type="local_1d+dot_product_relative_v2", max_relative_position=512
     )
 
@@ -67,7 +60,7 @@ def imagetransformer_base_rel():
 @register_hparams
 def imagetransformer_cifar10_base():
     """4 heads, filter size 2048 and dropout 0.3; tensor2tensor reports 2.90 bits per dimension on CIFAR-10."""
-    return _changed(
+    return changed(
         image_transformer_base(),
         num_heads=4,
         filter_size=2048,
@@ -80,55 +73,55 @@ def imagetransformer_cifar10_base():
 @register_hparams
 def imagetransformer_imagenet32_base():
     """The CIFAR-10 base with dropout 0.1; tensor2tensor reports 3.77 bits per dimension on 32x32 ImageNet."""
-    return _changed(imagetransformer_cifar10_base(), layer_prepostprocess_dropout=0.1)
+    return changed(imagetransformer_cifar10_base(), layer_prepostprocess_dropout=0.1)
 
 
 @register_hparams
 def imagetransformer_sep_channels():
     """12 layers of size 256 with 4 heads. (tensor2tensor's num_decoder_layers of 12 overrides its 6 layers.)"""
-    return _changed(image_transformer_base(), hidden_size=256, num_heads=4)
+    return changed(image_transformer_base(), hidden_size=256, num_heads=4)
 
 
 @register_hparams
 def imagetransformer_sep_channels_8l():
     """`imagetransformer_sep_channels` with filter size 256."""
-    return _changed(imagetransformer_sep_channels(), filter_size=256)
+    return changed(imagetransformer_sep_channels(), filter_size=256)
 
 
 @register_hparams
 def imagetransformer_sep_channels_8l_8h():
     """`image_transformer_base` with one image per batch."""
-    return _changed(image_transformer_base(), batch_size=_images(1))
+    return changed(image_transformer_base(), batch_size=_images(1))
 
 
 @register_hparams
 def imagetransformer_base_8l_8h_big_cond_dr03_dan():
     """8 layers, filter size 2048 and dropout 0.3; tensor2tensor reports 2.99 bits per dimension on CIFAR-10."""
-    return _changed(image_transformer_base(), num_hidden_layers=8, filter_size=2048, layer_prepostprocess_dropout=0.3)
+    return changed(image_transformer_base(), num_hidden_layers=8, filter_size=2048, layer_prepostprocess_dropout=0.3)
 
 
 @register_hparams
 def imagetransformer_base_8l_8h_big_cond_dr03_dan_128():
     """`imagetransformer_base_8l_8h_big_cond_dr03_dan` with blocks of 128 positions."""
-    return _changed(imagetransformer_base_8l_8h_big_cond_dr03_dan(), block_length=128)
+    return changed(imagetransformer_base_8l_8h_big_cond_dr03_dan(), block_length=128)
 
 
 @register_hparams
 def imagetransformer_base_10l_8h_big_cond_dr03_dan():
     """`imagetransformer_base_8l_8h_big_cond_dr03_dan` with 10 layers."""
-    return _changed(imagetransformer_base_8l_8h_big_cond_dr03_dan(), num_hidden_layers=10)
+    return changed(imagetransformer_base_8l_8h_big_cond_dr03_dan(), num_hidden_layers=10)
 
 
 @register_hparams
 def imagetransformer_base_10l_8h_big_uncond_dr03_dan():
     """tensor2tensor's best unconditional set for CIFAR-10: 10 layers, without classes."""
-    return _changed(imagetransformer_base_10l_8h_big_cond_dr03_dan(), unconditional=True)
+    return changed(imagetransformer_base_10l_8h_big_cond_dr03_dan(), unconditional=True)
 
 
 @register_hparams
 def imagetransformer_base_10l_8h_big_uncond_dr03_dan_64():
     """The 10-layer unconditional set with one 64x64 image per batch and dropout 0.1."""
-    return _changed(
+    return changed(
         imagetransformer_base_10l_8h_big_cond_dr03_dan(),
         batch_size=_images(1, 64),
         layer_prepostprocess_dropout=0.1,
@@ -139,25 +132,25 @@ def imagetransformer_base_10l_8h_big_uncond_dr03_dan_64():
 @register_hparams
 def imagetransformer_base_12l_8h_big():
     """`image_transformer_base` with filter size 1024 and one image per batch."""
-    return _changed(imagetransformer_sep_channels_8l_8h(), filter_size=1024)
+    return changed(imagetransformer_sep_channels_8l_8h(), filter_size=1024)
 
 
 @register_hparams
 def imagetransformer_base_14l_8h_big():
     """`imagetransformer_base_12l_8h_big` with 14 layers."""
-    return _changed(imagetransformer_base_12l_8h_big(), num_hidden_layers=14)
+    return changed(imagetransformer_base_12l_8h_big(), num_hidden_layers=14)
 
 
 @register_hparams
 def imagetransformer_base_14l_8h_big_dr01():
     """`imagetransformer_base_14l_8h_big` with dropout 0.1."""
-    return _changed(imagetransformer_base_14l_8h_big(), layer_prepostprocess_dropout=0.1)
+    return changed(imagetransformer_base_14l_8h_big(), layer_prepostprocess_dropout=0.1)
 
 
 @register_hparams
 def imagetransformer_bas8l_8h_big_uncond_dr03_imgnet():
     """8 layers, filter size 2048, dropout 0.3 and one image per batch."""
-    return _changed(
+    return changed(
         imagetransformer_base_14l_8h_big(), num_hidden_layers=8, filter_size=2048, layer_prepostprocess_dropout=0.3
     )
 
@@ -165,7 +158,7 @@ def imagetransformer_bas8l_8h_big_uncond_dr03_imgnet():
 @register_hparams
 def imagetransformer1d_base_8l_64by64():
     """8 layers, filter size 2048, blocks of 512 positions, dropout 0.1 and one 64x64 image per batch."""
-    return _changed(
+    return changed(
         image_transformer_base(),
         num_hidden_layers=8,
         filter_size=2048,
@@ -178,13 +171,13 @@ def imagetransformer1d_base_8l_64by64():
 @register_hparams
 def imagetransformer1d_base_12l_64by64():
     """`imagetransformer1d_base_8l_64by64` with 12 layers."""
-    return _changed(imagetransformer1d_base_8l_64by64(), num_hidden_layers=12)
+    return changed(imagetransformer1d_base_8l_64by64(), num_hidden_layers=12)
 
 
 @register_hparams
 def imagetransformer_tiny():
     """2 layers of size 64 with one image per batch, for tests."""
-    return _changed(
+    return changed(
         image_transformer_base(), num_hidden_layers=2, hidden_size=64, batch_size=_images(1), unconditional=True
     )
 
@@ -192,16 +185,8 @@ def imagetransformer_tiny():
 @register_hparams
 def image_transformer2d_base():
     """8 layers of size 512. Each 16x16 block sees the blocks around it. For `image_cifar10_plain_gen_blocks`."""
-    return _base(
-        num_hidden_layers=8,
-        batch_size=_images(1),
-        self_attention_type="local_2d",
-        block_height=16,
-        block_width=16,
-        image_width=96,
-        blocks_above=1,
-        blocks_beside=2,
-    )
+    hparams = _base(block_height=16, block_width=16, image_width=96, blocks_above=1, blocks_beside=2)
+    return changed(hparams, num_hidden_layers=8, batch_size=_images(1), self_attention_type="local_2d")
 
 
 @register_hparams
@@ -213,8 +198,9 @@ def imagetransformer2d_base():
 @register_hparams(model="transformer_lm")
 def sparse_transformer_cifar10():
     """The Sparse Transformer for CIFAR-10 (Child et al. 2019, section 7.1): 128 layers, 2.80 bits per dimension."""
-    hparams = _changed(
+    return changed(
         transformer_lm_base(),
+        {"attention_stride": 128},
         num_hidden_layers=128,
         hidden_size=256,
         filter_size=512,
@@ -232,8 +218,6 @@ def sparse_transformer_cifar10():
         learning_rate_warmup_steps=5000,
         recompute_grad=True,
     )
-    hparams.add_hparam("attention_stride", 128)
-    return hparams
 
 
 @register_hparams(model="transformer_lm")
@@ -243,21 +227,18 @@ def image_transformer_small():
     The set has the relative positions of Huang et al. (2018). Without them, the model learned streaks instead of
     digits.
     """
-    hparams = transformer_lm_base().override_from_dict(
-        {
-            "num_hidden_layers": 4,
-            "hidden_size": 128,
-            "filter_size": 512,
-            "num_heads": 4,
-            "learning_rate_schedule": "constant*linear_warmup*single_cycle_cos_decay",
-            "learning_rate_constant": 0.002,
-            "learning_rate_warmup_steps": 200,
-            "batch_size": 4096,
-            "self_attention_type": "local_1d+dot_product_relative_v2",
-            "max_relative_position": 224,
-            "layer_prepostprocess_dropout": 0.0,
-        }
+    return changed(
+        transformer_lm_base(),
+        {"block_length": 112, "unconditional": False},
+        num_hidden_layers=4,
+        hidden_size=128,
+        filter_size=512,
+        num_heads=4,
+        learning_rate_schedule="constant*linear_warmup*single_cycle_cos_decay",
+        learning_rate_constant=0.002,
+        learning_rate_warmup_steps=200,
+        batch_size=4096,
+        self_attention_type="local_1d+dot_product_relative_v2",
+        max_relative_position=224,
+        layer_prepostprocess_dropout=0.0,
     )
-    hparams.add_hparam("block_length", 112)
-    hparams.add_hparam("unconditional", False)
-    return hparams

@@ -5,17 +5,16 @@ computation time. As in tensor2tensor, `num_hidden_layers` only determines the d
 use it.
 """
 
+from t2t_lite.hparams.changes import changed
 from t2t_lite.hparams.transformer import transformer_base, transformer_tiny
 from t2t_lite.registry import register_hparams
 
 
 def _universal(hparams, changes=(), **own):
     """Returns `hparams` with `changes` applied. Step counts are tensor2tensor's unless `own` overrides them."""
-    made = hparams.override_from_dict({"pos": "none", **dict(changes)})
     layers = hparams.num_hidden_layers
-    for name, value in {"num_rec_steps": layers, "act_max_steps": 2 * layers, **own}.items():
-        made.add_hparam(name, value)
-    return made
+    own = {"num_rec_steps": layers, "act_max_steps": 2 * layers, **own}
+    return changed(hparams, own, pos="none", **dict(changes))
 
 
 _BASE = {"hidden_size": 1024, "filter_size": 4096, "num_heads": 16, "layer_prepostprocess_dropout": 0.3}
