@@ -5,7 +5,7 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.extras.baselines.convolution import Convolution
+from t2t_lite.extras.baselines.convolution import KERNEL_HPARAMS, Convolution, read_at
 from t2t_lite.layers import Dropout, LayerNormalization
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes
@@ -106,9 +106,7 @@ class ByteNet(EncoderDecoder):
     """
 
     HPARAMS: ClassVar = {
-        "kernel_height": setting(
-            3, 1, 64, argument="kernel_size", fixed=True, meaning="Number of positions that a convolution reads."
-        ),
+        **KERNEL_HPARAMS,
         "num_block_repeat": setting(
             4, 1, 64, argument="num_blocks", fixed=True, meaning="Number of encoder blocks, and of decoder blocks."
         ),
@@ -146,14 +144,14 @@ class ByteNet(EncoderDecoder):
         lengths = ops.sum(ops.cast(inputs != 0, "int32"), axis=1, keepdims=True)
         at = ops.arange(width + width // 2, dtype="int32")
         mask = at < lengths + lengths // 2
-        x = _aligned(self.input_embedding(inputs), at)
+        x = read_at(self.input_embedding(inputs), at)
         for layer in self.encoder:
             x = layer(x, mask=mask, training=training)
         return {"hidden": ops.where(ops.expand_dims(mask, -1), x, ops.zeros_like(x))}
 
     def decode(self, x, memory, training=None):
         """Maps the shifted targets' embeddings [B, T, hidden] to the inputs of the softmax, [B, T, hidden]."""
-        read = _aligned(memory["hidden"], ops.arange(ops.shape(x)[1], dtype="int32"))
+        read = read_at(memory["hidden"], ops.arange(ops.shape(x)[1], dtype="int32"))
         x = self.start(ops.concatenate([read, x], axis=-1))
         for layer in self.decoder:
             x = layer(x, training=training)
@@ -167,7 +165,7 @@ class ByteNet(EncoderDecoder):
 
     def step(self, x, state, memory, position):
         """Maps x [B, K, hidden] and pasts [B, K, width, …] to (outputs [B, K, hidden], the next pasts)."""
-        read = _aligned(memory["hidden"], ops.reshape(ops.cast(position, "int32"), (1,)))
+        read = read_at(memory["hidden"], ops.reshape(ops.cast(position, "int32"), (1,)))
         read = ops.broadcast_to(read, ops.shape(x))  # shared by all beams
         x, past = self.start.step(ops.concatenate([read, x], axis=-1), state[0])
         after = [past]
@@ -175,10 +173,3 @@ class ByteNet(EncoderDecoder):
             x, past = layer.step(x, past)
             after.append(past)
         return x, after
-
-
-def _aligned(x, at):
-    """Reads x [B, S, hidden] at the positions `at`, int32 [n]. Returns [B, n, hidden], with zeros past the end of x."""
-    width = ops.shape(x)[1]
-    found = ops.take(x, ops.minimum(at, width - 1), axis=1)
-    return ops.where(ops.expand_dims(at < width, -1), found, ops.zeros_like(found))

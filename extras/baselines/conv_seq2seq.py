@@ -5,13 +5,12 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.extras.baselines.convolution import Convolution
+from t2t_lite.extras.baselines.convolution import KERNEL_HPARAMS, Convolution
 from t2t_lite.layers import Dropout, LearnedPositionEmbedding, TokenEmbedding, masked_softmax
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.models.encoder_decoder import EncoderDecoder, shifted_right
 from t2t_lite.registry import register_model
-from t2t_lite.settings.ranges import setting
 
 HALF = 0.5**0.5  # scales a sum of two terms to the variance of one term (section 3.5)
 
@@ -91,11 +90,7 @@ class ConvSeq2Seq(EncoderDecoder):
     convolution and of the softmax.
     """
 
-    HPARAMS: ClassVar = {
-        "kernel_height": setting(
-            3, 1, 64, argument="kernel_size", fixed=True, meaning="Number of positions that a convolution reads."
-        )
-    }
+    HPARAMS: ClassVar = KERNEL_HPARAMS
 
     def __init__(
         self, vocab_size, target_vocab_size=None, num_encoder_layers=20, num_decoder_layers=20, kernel_size=3,

@@ -6,6 +6,13 @@ from keras import ops
 from t2t_lite.layers.base import GLOROT, Initializer, Layer, check_initializers, own_initializer
 from t2t_lite.layers.checks import check_required_sizes, shape_of
 from t2t_lite.layers.dense import Dense
+from t2t_lite.settings.ranges import setting
+
+KERNEL_HPARAMS = {
+    "kernel_height": setting(
+        3, 1, 64, argument="kernel_size", fixed=True, meaning="Number of positions that a convolution reads."
+    )
+}
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -93,3 +100,10 @@ class Convolution(Layer):
         window = seen[..., :: self.dilation, :]
         *rows, size = shape_of(x)
         return self.windows(ops.reshape(window, (*rows, self.kernel_size * size))), seen[..., 1:, :]
+
+
+def read_at(x, at):
+    """Reads x [B, S, hidden] at the positions `at`, int32 [n]. Returns [B, n, hidden], with zeros past the end of x."""
+    width = ops.shape(x)[1]
+    found = ops.take(x, ops.minimum(at, width - 1), axis=1)
+    return ops.where(ops.expand_dims(at < width, -1), found, ops.zeros_like(found))

@@ -6,13 +6,12 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.extras.baselines.convolution import Convolution
+from t2t_lite.extras.baselines.convolution import KERNEL_HPARAMS, Convolution, read_at
 from t2t_lite.layers import Dropout
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes, shape_of
 from t2t_lite.models.encoder_decoder import EncoderDecoder
 from t2t_lite.registry import register_model
-from t2t_lite.settings.ranges import setting
 from t2t_lite.text.vocabulary import EOS_ID
 
 END_MARGIN = 10.0  # past the tape, the odds of EOS against all other ids are e^10 to 1
@@ -94,11 +93,7 @@ class NeuralGPU(EncoderDecoder):
     lengths and many runs (sections 3 and 4).
     """
 
-    HPARAMS: ClassVar = {
-        "kernel_height": setting(
-            3, 1, 64, argument="kernel_size", fixed=True, meaning="Number of positions that a convolution reads."
-        )
-    }
+    HPARAMS: ClassVar = KERNEL_HPARAMS
 
     def __init__(self, vocab_size, target_vocab_size=None, num_layers=1, kernel_size=3, dropout=0.1, **kwargs):
         super().__init__(vocab_size, target_vocab_size, **kwargs)
@@ -135,7 +130,7 @@ class NeuralGPU(EncoderDecoder):
 
     def decode(self, x, memory, training=None):
         """Returns the tape at the targets' positions; `x`, the targets' embeddings [B, T, hidden], is not used."""
-        return tape_at(memory, ops.arange(ops.shape(x)[1], dtype="int32"))
+        return read_at(memory["hidden"], ops.arange(ops.shape(x)[1], dtype="int32"))
 
     def first_state(self, memory):
         """Returns an empty state, because a step only reads the tape."""
@@ -143,7 +138,7 @@ class NeuralGPU(EncoderDecoder):
 
     def step(self, x, state, memory, position):
         """Returns (the tape at the position, [B, K, hidden], an empty state); `x` is not used."""
-        found = tape_at(memory, ops.reshape(ops.cast(position, "int32"), (1,)))
+        found = read_at(memory["hidden"], ops.reshape(ops.cast(position, "int32"), (1,)))
         return ops.broadcast_to(found, ops.shape(x)), state
 
     def logits(self, hidden, matrix=None):
@@ -152,14 +147,6 @@ class NeuralGPU(EncoderDecoder):
         size = self.target_vocab_size
         end = (END_MARGIN + math.log(size - 1)) * ops.one_hot(EOS_ID, size)
         return ops.where(is_end, end, super().logits(hidden, matrix))
-
-
-def tape_at(memory, at):
-    """Reads the tape at the given positions, int32 [n]. Returns [B, n, hidden], with zeros past the tape's end."""
-    tape = memory["hidden"]
-    width = ops.shape(tape)[1]
-    found = ops.take(tape, ops.minimum(at, width - 1), axis=1)
-    return ops.where(ops.expand_dims(at < width, -1), found, ops.zeros_like(found))
 
 
 class OutputStep(Layer):
@@ -240,7 +227,7 @@ class ExtendedNeuralGPU(NeuralGPU):
         tape = _widened(memory, length)
         width = shape_of(tape)[1]
         at, steps = ops.arange(width, dtype="int32"), ops.arange(length, dtype="int32")[:, None]
-        written = tape_at({"hidden": x}, at + 1)  # writes each target at its own position
+        written = read_at(x, at + 1)  # writes each target at its own position
         seen = ops.cast(at < steps, x.dtype)[None, :, :, None] * written[:, None]  # [B, T, W, hidden]
         parts = [seen, _flags(at, steps, memory, x.dtype)]
         if training:
@@ -281,7 +268,7 @@ def _widened(memory, length):
     width = shape_of(memory["hidden"])[1]
     both_known = isinstance(width, int) and isinstance(length, int)
     width = max(width, length) if both_known else ops.maximum(width, length)
-    return tape_at(memory, ops.arange(width, dtype="int32"))
+    return read_at(memory["hidden"], ops.arange(width, dtype="int32"))
 
 
 def _flags(at, steps, memory, dtype):

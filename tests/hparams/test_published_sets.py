@@ -1,6 +1,7 @@
 """The sets have the published values; each set and each table of classes has a source."""
 
-# Nearest tests of: hparams/transformer.py, hparams/transformer_lm.py, hparams/transformer_encoder.py
+# Nearest tests of: hparams/changes.py, hparams/transformer.py
+# Nearest tests of: hparams/transformer_lm.py, hparams/transformer_encoder.py
 
 from t2t_lite import registry
 from tests.hparams.published import PublishedClasses, PublishedSet, all_rows, class_names, each_set_is_as_published

@@ -163,11 +163,3 @@ def test_sets_have_the_sizes_of_their_sources(hparams_set, kind, parameters):
     model = registry.model(kind)
     built = shapes_only(model, registry.hparams(hparams_set).of_model(model), 1000)
     assert sum(math.prod(weight.shape) for weight in built.trainable_weights) == parameters
-
-
-def test_sets_of_tensor2tensor_choose_the_attention():
-    """models/lstm.py: lstm_attention is kept "for backwards compatibility", and is Bahdanau's."""
-    kind = registry.model("lstm_seq2seq_attention")
-    for name, mechanism in (("lstm_attention", "bahdanau"), ("lstm_bahdanau_attention", "bahdanau"),
-                            ("lstm_luong_attention", "luong")):  # fmt: skip
-        assert registry.hparams(name).of_model(kind).attention_mechanism == mechanism
