@@ -15,7 +15,6 @@ with needs("polib", "catalogs", "a .po file"):
 
 _CHARSET = re.compile(rb'^"?Content-Type:[^"\n]*?charset=([^\s;"\\]+)', re.IGNORECASE | re.MULTILINE)
 _KEYWORD = r"(?:msgctxt|msgid|msgid_plural|msgstr(?:\[[0-9]+\])?)"
-_KEYWORD = r"(?:msgctxt|msgid|msgid_plural|msgstr(?:\[[0-9]+\])?)"
 _LINE = re.compile(rf'\s*(?:#.*|(?:{_KEYWORD}\s*)?"(?:[^"\\]|\\.)*"|)\s*')
 _PLURAL_FORMS = re.compile(r"\s*nplurals\s*=\s*([1-9])\s*;\s*plural\s*=\s*([^;]+);?\s*")
 
@@ -71,7 +70,11 @@ class PoCatalog(Catalog):
 
     @classmethod
     def pairs(cls, source, removed):
-        """See `Catalog`; an entry with plural forms yields two pairs, or one pair if the language has a single form."""
+        """See `Catalog`; an entry with plural forms yields two pairs, one for `msgid` and one for `msgid_plural`.
+
+        Only `msgid_plural` has a pair if the language has a single form, or if the translation of `msgid` has other
+        placeholders.
+        """
         file, _, _ = _parsed(source)
         for entry in file:
             if not entry.msgid:
@@ -83,8 +86,10 @@ class PoCatalog(Catalog):
             if entry.msgid_plural:
                 forms = _plural_forms(source, file.metadata.get("Plural-Forms"), entry.linenum)
                 texts = [entry.msgstr_plural.get(index, "") for index in range(forms.count)]
-                pairs = [(entry.msgid_plural, texts[-1])]
-                pairs = [(entry.msgid, texts[forms.of_one])] * (forms.count > 1) + pairs
+                one = texts[forms.of_one]
+                # A form that is used for 1 and 21 may have a placeholder for the number, which `msgid` lacks.
+                is_of_one = forms.count > 1 and (not one or placeholders(one) == placeholders(entry.msgid))
+                pairs = [(entry.msgid, one)] * is_of_one + [(entry.msgid_plural, texts[forms.of_many])]
             for inputs, targets in pairs:
                 pair = {"inputs": joined_lines(inputs), "targets": joined_lines(targets)}
                 if all(pair.values()):
@@ -103,11 +108,13 @@ class _Forms:
     Attributes:
         count: int, the number of forms.
         of_one: int, the index of the form for 1.
+        of_many: int, the index of the last other form; 0 if there is only one form.
         is_for_one_alone: bool, whether this form is used only for 1. In Russian, it is also used for 21.
     """
 
     def __init__(self, count, form_of):
         self.count, self.of_one = count, form_of(1)
+        self.of_many = max({*range(count)} - {self.of_one}, default=0)
         self.is_for_one_alone = not any(form_of(number) == self.of_one for number in (0, *range(2, 1000)))
 
     def takes_singular(self, index, entry):

@@ -18,9 +18,9 @@ from translate.tools.pocompile import convertmo
 
 from t2t_lite.corpora.catalogs import catalog_of, is_catalog
 from t2t_lite.corpora.source_files import holds_both, read_corpus
-from t2t_lite.errors import UserError
 from t2t_lite.extras.catalogs.catalog_files import UNFINISHED, UNTRANSLATED
 from t2t_lite.extras.catalogs.po_catalog import PoCatalog
+from tests.extras.damaged_files import check_damage
 
 HEADER = """# Translators.
 msgid ""
@@ -182,11 +182,20 @@ def test_pairs_are_finished_entries(path):
     assert {"inputs": "Open %d of %2$s <b>now</b>", "targets": "OPEN %d OF %2$s <b>NOW</b>"} in pairs
 
 
-def test_plural_forms_are_two_pairs(tmp_path):
-    entry = '\nmsgid "a file"\nmsgid_plural "%d files"\nmsgstr[0] "файл"\nmsgstr[1] "%d файла"\nmsgstr[2] "%d файлов"\n'
-    (tmp_path / "a.po").write_text(HEADER + entry, encoding="utf-8")
-    pairs = [*PoCatalog.pairs(str(tmp_path / "a.po"), collections.Counter())]
-    assert [[*pair.values()] for pair in pairs] == [["a file", "файл"], ["%d files", "%d файлов"]]
+@pytest.mark.parametrize(
+    ("plural", "translations", "expected"),
+    [
+        (None, ("файл", "%d файла", "%d файлов"), [["a file", "файл"], ["%d files", "%d файлов"]]),
+        (None, ("%d файл", "%d файла", "%d файлов"), [["%d files", "%d файлов"]]),  # the first form is also that of 21
+        ("nplurals=2; plural=n==1;", ("%d Dateien", "Datei"), [["a file", "Datei"], ["%d files", "%d Dateien"]]),
+    ],
+)
+def test_plural_forms_are_two_pairs(tmp_path, plural, translations, expected):
+    header = re.sub("nplurals=.*;", plural, HEADER) if plural else HEADER
+    forms = "".join(f'msgstr[{index}] "{text}"\n' for index, text in enumerate(translations))
+    (tmp_path / "a.po").write_text(f'{header}\nmsgid "a file"\nmsgid_plural "%d files"\n{forms}', encoding="utf-8")
+    pairs = PoCatalog.pairs(str(tmp_path / "a.po"), collections.Counter())
+    assert [[*pair.values()] for pair in pairs] == expected
 
 
 BAD = {
@@ -196,20 +205,16 @@ BAD = {
     "an unknown charset": (HEADER.replace("UTF-8", "KLINGON"), "unknown charset 'KLINGON'"),
     "no plural forms": (HEADER.replace("Plural-Forms", "X-Forms") + ENTRIES, "line [0-9]+: .* has no Plural-Forms"),
     "odd plural forms": (re.sub("plural=.*;", "plural=n+5;", HEADER) + ENTRIES, "has Plural-Forms: 'nplurals"),
-    "a quote": (HEADER + '\nmsgid "a\nmsgstr ""\n', "a.po, line 10: found 'msgid \"a'. Expected msgid"),
-    "no keyword": (HEADER + '\nmessage "a"\n', "a.po, line 10: found 'message"),
-    "no msgid": (HEADER + '\nmsgstr "a"\n', "a.po: not a .po file: "),
+    "a quote": (HEADER + '\nmsgid "a\nmsgstr ""\n', ", line 10: found 'msgid \"a'. Expected msgid"),
+    "no keyword": (HEADER + '\nmessage "a"\n', ", line 10: found 'message"),
+    "no msgid": (HEADER + '\nmsgstr "a"\n', ": not a .po file: "),
     "another charset": (HEADER.encode() + b'\nmsgid "\xff"\nmsgstr ""\n', "line 10: byte 0xff is not UTF-8"),
 }
 
 
 @pytest.mark.parametrize(("content", "message"), BAD.values(), ids=BAD)
 def test_bad_files_are_refused_by_name(tmp_path, content, message):
-    path = tmp_path / "a.po"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(UserError, match=message) as raised:
-        PoCatalog(str(path))
-    assert str(raised.value).startswith(str(path)) and "\n" not in str(raised.value)
+    check_damage(PoCatalog, tmp_path, content, f".*{message}", "a.po")
 
 
 def test_files_are_known_by_their_extension(path):
