@@ -8,12 +8,12 @@ runs one layer. The exponent is the slope of the logarithm of time against the l
 """
 
 import json
-import math
 import statistics
 import sys
 import time
 
 from benchmarks.harness.command import alone, main, rounds_of
+from benchmarks.harness.record import exponent
 from benchmarks.harness.turns import peak_mb
 
 TITLE = "Kinds of self-attention, one layer"
@@ -107,9 +107,7 @@ def growth(kind, lengths, rounds):
     for step in steps.values():
         step()
     times = {n: statistics.median(seconds(step) for _ in range(rounds)) for n, step in steps.items()}
-    x, y = [math.log(n) for n in lengths], [math.log(times[n]) for n in lengths]
-    slope = statistics.linear_regression(x, y).slope
-    return {"exponent": round(slope, 3)}
+    return {"exponent": exponent(times)}
 
 
 def measure(result, flags):
@@ -122,8 +120,9 @@ def measure(result, flags):
             result.add(f"{batch} x {length} ids", "seconds", figures)
     length = 256 if flags.quick else 4096
     memory = [name for name in ("restricted", "full", "keras") if name in flags.sides]
-    peaks = {name: [alone(this, name, batch=1, length=length)["peak_mb"]] for name in memory}
-    result.add(f"one step, 1 x {length} ids, above the process itself", "peak_mb", peaks)
+    if memory:
+        peaks = {name: [alone(this, name, batch=1, length=length)["peak_mb"]] for name in memory}
+        result.add(f"one step, 1 x {length} ids, above the process itself", "peak_mb", peaks)
     if "restricted" in flags.sides:
         lengths = [128, 256] if flags.quick else [1024, 2048, 4096, 8192, 16384]
         figures = alone(this, "restricted", lengths=lengths, rounds=rounds)

@@ -118,6 +118,8 @@ def run(module, flags, sides, argv=None):
             result.missing[side] = f"needs {', '.join(absent)}, not installed here: make bench installs it"
             print(f"{name_of(module)}: {module.SIDES[side]} is left out: {result.missing[side]}", file=sys.stderr)
     flags.sides = [side for side in sides if side not in result.missing]
+    if not flags.sides:
+        raise UserError("none of --sides can be measured here.")
     module.measure(result, flags)
     result.seconds = round(time.monotonic() - started)
     return result
@@ -142,6 +144,9 @@ def compare(module, result, flags, case, sides=None, rounds=3, **settings):
 
     Returns:
         {side: [figures of each turn]}.
+
+    Raises:
+        RuntimeError: no side is left, since all have failed.
     """
     sides = [side for side in (sides or flags.sides) if side in flags.sides]
     if not sides:
@@ -151,6 +156,8 @@ def compare(module, result, flags, case, sides=None, rounds=3, **settings):
     turns, ready, missing = take_turns(commands, rounds_of(flags, rounds))
     result.missing |= {side: f"{case}: {why}" for side, why in missing.items() if side not in result.missing}
     flags.sides = [side for side in flags.sides if side not in missing]
+    if not flags.sides:
+        raise RuntimeError(f"no side is left. {case}: {'; '.join(f'{side}: {why}' for side, why in missing.items())}")
     if turns:
         result.add_turns(case, turns)
         result.add(case, "ready_seconds", {side: [seconds] for side, seconds in ready.items()})

@@ -62,6 +62,15 @@ def test_a_missing_peer_is_said_and_the_rest_goes_on(capsys):
     assert found["missing"]["peer"].startswith("needs no_such_module")
 
 
+def test_without_any_side_nothing_is_measured(capsys):
+    toy = benchmark(["no_such_module"])
+    assert command.main(toy, ["--sides=peer"]) == 2
+    assert "toy: none of --sides can be measured here." in capsys.readouterr().err
+    toy.measure = lambda result, flags: command.compare(toy, result, flags, "a case")
+    assert command.main(toy, ["--sides=ours"]) == 1  # because benchmarks.toy does not exist
+    assert "toy: no side is left. a case: ours: its process ended before it was warm" in capsys.readouterr().err
+
+
 def test_a_result_is_printed_or_kept(tmp_path, capsys):
     assert command.main(benchmark(), ["--sides=ours,peer"]) == 0
     page = capsys.readouterr().out
