@@ -124,7 +124,7 @@ def measure(result, flags):
     data_dir = os.path.join(folder, f"data-{pairs}")
     shutil.rmtree(data_dir, ignore_errors=True)
     command = [
-        os.path.join(os.path.dirname(sys.executable), "t2t-datagen"),
+        work.installed("t2t-datagen"),
         "--problem=translate_own",
         f"--train_files={','.join(paths)}",
         f"--dev_files={paths_by_name['dev.en']},{paths_by_name['dev.de']}",

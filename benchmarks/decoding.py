@@ -32,6 +32,7 @@ import time
 from benchmarks.harness import work
 from benchmarks.harness.command import alone, compare, main
 from benchmarks.harness.turns import answer_turns, resident_mb
+from t2t_lite.corpora.plain_text import read_lines
 
 TITLE = "Beam search against Hugging Face and CTranslate2"
 SIDES = {
@@ -73,12 +74,10 @@ def make(folder, run, text, size, lines, sides):
     from t2t_lite.decoding.translator import Translator
 
     translator = Translator.load(run)
-    with open(text, encoding="utf-8", newline="\n") as file:
-        sentences = file.read().split("\n")[:-1][:lines]
     encode = translator.encoders["inputs"].encode
     os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "sources.ids"), "w") as file:
-        file.writelines(" ".join(map(str, [*encode(sentence), 1])) + "\n" for sentence in sentences)
+    sources = ([*encode(sentence), 1] for sentence in [*read_lines(text)][:lines])
+    work.write_lines(os.path.join(folder, "sources.ids"), (" ".join(map(str, ids)) for ids in sources))
     model = widened(translator.model, **SIZES[size])
     make_checkpoint(folder, model)
     if any(side.startswith("ct2") for side in sides):
@@ -125,8 +124,7 @@ def make_hugging_face(folder, model):
 
 def load_sources(folder):
     """Returns the sentences, lists of ids."""
-    with open(os.path.join(folder, "sources.ids")) as file:
-        return [[int(i) for i in line.split()] for line in file]
+    return [[int(i) for i in line.split()] for line in read_lines(os.path.join(folder, "sources.ids"))]
 
 
 def batches_of(sources, size):
@@ -256,16 +254,8 @@ def measure(result, flags):
         compare(
             this, result, flags, f"{size}, one sentence after the other", latency, rounds=2, folder=folder, count=count
         )
-    outputs = {name: read_outputs(folder, name) for name in flags.sides}
-    first = next(iter(outputs))
-    same = {name: [100 * sum(map(str.__eq__, outputs[first], lines)) / pairs[-1][1]] for name, lines in outputs.items()}
-    result.add(f"{size}, batch {pairs[-1][0]}, {pairs[-1][1]} sentences", "same_outputs", same)
-
-
-def read_outputs(folder, name):
-    """Returns the outputs that a side has written, one line of ids per sentence."""
-    with open(os.path.join(folder, f"{name}.out")) as file:
-        return file.read().split("\n")[:-1]
+    outputs = {name: [*read_lines(os.path.join(folder, f"{name}.out"))] for name in flags.sides}
+    result.add_same_outputs(f"{size}, batch {pairs[-1][0]}, {pairs[-1][1]} sentences", outputs)
 
 
 def side(name, folder, batch_size=None, count=None, **making):
@@ -288,8 +278,7 @@ def side(name, folder, batch_size=None, count=None, **making):
         answer_turns(lambda: latencies(search, sources))
         return
     outputs = search(sources, batch_size)
-    with open(os.path.join(folder, f"{name}.out"), "w") as file:
-        file.writelines(" ".join(map(str, ids)) + "\n" for ids in outputs)
+    work.write_lines(os.path.join(folder, f"{name}.out"), (" ".join(map(str, ids)) for ids in outputs))
     tokens = sum(map(len, outputs))
     answer_turns(lambda: search(sources, batch_size) and tokens, facts=memory)
 

@@ -26,6 +26,7 @@ from benchmarks.decoding import SIZES
 from benchmarks.harness import work
 from benchmarks.harness.command import alone, compare, main, rounds_of
 from benchmarks.harness.turns import answer_turns
+from t2t_lite.corpora.plain_text import read_lines
 
 TITLE = "A SavedModel against Translator"
 SIDES = {"saved": "SavedModel", "graph": "Translator, not compiled", "xla": "Translator, compiled"}
@@ -68,7 +69,8 @@ def side(name, folder, weights_dtype=None, batch_size=None, count=None, **making
     elif name == "first":
         first(folder, weights_dtype)
     else:
-        translate, sentences = translation_of(folder, name, weights_dtype), load_sentences(folder)[:count]
+        translate = translation_of(folder, name, weights_dtype)
+        sentences = [*read_lines(os.path.join(folder, "sentences.txt"))][:count]
         translate(sentences, batch_size)
         answer_turns(lambda: translate(sentences, batch_size) and len(sentences), "sentences")
 
@@ -101,10 +103,7 @@ def make(folder, run, text, size, lines):
     write_run_config(os.path.join(folder, "run"), config)
     copy_files(trained.encoder_files, os.path.join(folder, "run"))
     tf.train.Checkpoint(model=trackable_weights(model)).write(os.path.join(folder, "run", "model.ckpt-1"))
-    with open(text, encoding="utf-8", newline="\n") as file:
-        sentences = file.read().split("\n")[:-1][:lines]
-    with open(os.path.join(folder, "sentences.txt"), "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{sentence}\n" for sentence in sentences)
+    work.write_lines(os.path.join(folder, "sentences.txt"), [*read_lines(text)][:lines])
 
 
 def write(folder, weights_dtype):
@@ -116,12 +115,6 @@ def write(folder, weights_dtype):
     seconds = time.perf_counter() - started
     files = [os.path.join(path, name) for path, _, names in os.walk(process.stdout.strip()) for name in names]
     return {"seconds": round(seconds, 1), "disk_mb": sum(map(os.path.getsize, files)) / 1e6}
-
-
-def load_sentences(folder):
-    """Returns the sentences, a list of str."""
-    with open(os.path.join(folder, "sentences.txt"), encoding="utf-8", newline="\n") as file:
-        return file.read().split("\n")[:-1]
 
 
 def load_export(folder, weights_dtype):
@@ -176,11 +169,9 @@ def first(folder, weights_dtype):
     import tensorflow_text  # noqa: F401
     from tensorflow_serving.apis import prediction_log_pb2
 
-    sentences = sorted(load_sentences(folder), key=len)
-    single, several = (
-        [sentences[len(sentences) // 2].encode()],
-        [text.encode() for text in sentences[:: len(sentences) // 8]],
-    )
+    sentences = sorted(read_lines(os.path.join(folder, "sentences.txt")), key=len)
+    single = [sentences[len(sentences) // 2].encode()]
+    several = [text.encode() for text in sentences[:: len(sentences) // 8]]
     started = time.perf_counter()
     call, path = load_export(folder, weights_dtype)
     figures = {"load": time.perf_counter() - started}

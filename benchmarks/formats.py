@@ -21,6 +21,7 @@ import time
 from benchmarks.harness import work
 from benchmarks.harness.command import alone, compare, main
 from benchmarks.harness.turns import answer_turns
+from t2t_lite.corpora.plain_text import read_lines
 
 TITLE = "One model through every format"
 SIDES = {
@@ -59,13 +60,11 @@ def measure(result, flags):
     result.add("the export itself", "seconds", {name: [seconds] for name, seconds in exports["seconds"].items()})
     case = f"{count} sentences, batch {flags.batch}"
     turns = compare(this, result, flags, case, folder=folder, batch=flags.batch)
-    references, bleu = read_lines(os.path.join(folder, "references")), sacrebleu.BLEU()
-    outputs = {name: read_lines(os.path.join(folder, f"{name}.out")) for name in turns}
+    references, bleu = [*read_lines(os.path.join(folder, "references"))], sacrebleu.BLEU()
+    outputs = {name: [*read_lines(os.path.join(folder, f"{name}.out"))] for name in turns}
     scores = {name: [bleu.corpus_score(lines, [references]).score] for name, lines in outputs.items()}
     result.add(case, "bleu", scores)
-    first = outputs[next(iter(outputs))]
-    same = {name: [100 * sum(map(str.__eq__, first, lines)) / count] for name, lines in outputs.items()}
-    result.add(case, "same_outputs", same)
+    result.add_same_outputs(case, outputs)
     result.add("the model", "disk_mb", {name: [size_on_disk(os.path.join(folder, name)) / 1e6] for name in turns})
     result.notes.append(f"BLEU's signature: `{bleu.get_signature()}`.")
 
@@ -83,7 +82,7 @@ def side(name, folder, batch=None, **making):
     if name == "make":
         print(json.dumps(make(folder, **making)))
         return
-    texts = read_lines(os.path.join(folder, "inputs"))
+    texts = [*read_lines(os.path.join(folder, "inputs"))]
     order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
     batches = [order[at : at + batch] for at in range(0, len(order), batch)]
     load = load_ctranslate2 if name.startswith("ctranslate2") else globals()[f"load_{name}"]
@@ -97,8 +96,7 @@ def side(name, folder, batch=None, **making):
         return translations
 
     translations = turn()
-    with open(os.path.join(folder, f"{name}.out"), "w", encoding="utf-8") as file:
-        file.writelines(f"{text}\n" for text in translations)
+    work.write_lines(os.path.join(folder, f"{name}.out"), translations)
     answer_turns(lambda: len(turn()), "sentences")
 
 
@@ -118,8 +116,7 @@ def make(folder, run, text, reference, sides, count):
     os.makedirs(folder)
     shutil.copytree(run if os.path.isdir(run) else os.path.dirname(run), os.path.join(folder, "translator"))
     for name, path in (("inputs", text), ("references", reference)):
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in read_lines(path)[:count])
+        work.write_lines(os.path.join(folder, name), [*read_lines(path)][:count])
 
     def path(name):
         return os.path.join(folder, name)
@@ -139,12 +136,6 @@ def make(folder, run, text, reference, sides, count):
         except UserError as error:
             refused[name] = str(error)
     return {"seconds": seconds, "refused": refused}
-
-
-def read_lines(path):
-    """Reads a file into a list of lines."""
-    with open(path, encoding="utf-8", newline="\n") as file:
-        return file.read().split("\n")[:-1]
 
 
 def size_on_disk(path):

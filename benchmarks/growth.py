@@ -20,6 +20,7 @@ from benchmarks import formats, training
 from benchmarks.harness import work
 from benchmarks.harness.command import alone, main
 from benchmarks.harness.turns import resident_mb
+from t2t_lite.corpora.plain_text import read_lines
 
 TITLE = "Memory and time over many steps and requests"
 SIDES = {"ours": "t2t_lite", "peer": "PyTorch nn.Transformer, Hugging Face generate"}
@@ -97,7 +98,7 @@ def request_calls(name, folder, requests):
     """Yields (function without arguments that translates the next sentences, 1)."""
     load = formats.load_translator if name == "ours" else formats.load_hugging_face
     translate = load(os.path.join(folder, "translator" if name == "ours" else "hugging_face"), SENTENCES)
-    texts = formats.read_lines(os.path.join(folder, "inputs"))
+    texts = [*read_lines(os.path.join(folder, "inputs"))]
     for number in range(requests):
         some = [texts[(number * SENTENCES + at) % len(texts)] for at in range(SENTENCES)]
         yield (lambda some=some: translate(some)), 1

@@ -23,6 +23,7 @@ import subprocess
 import sys
 import time
 
+from benchmarks.harness import work
 from benchmarks.harness.command import main
 
 TITLE = "Training that is killed at random moments against uninterrupted training"
@@ -40,7 +41,7 @@ HPARAMS = (
 def command(folder, output_dir, steps, replicas):
     """Returns the trainer's command, a list of words."""
     return [
-        pathlib.Path(sys.executable).with_name("t2t-trainer"),
+        work.installed("t2t-trainer"),
         "--problem=translate_ende_phrasebook",
         "--hparams_set=transformer_tiny",
         f"--hparams={HPARAMS}",
@@ -154,9 +155,8 @@ def measure(result, flags):
     draw, folder = random.Random(flags.seed), pathlib.Path(flags.bench_dir, "kills")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    datagen = pathlib.Path(sys.executable).with_name("t2t-datagen")
-    words = [datagen, "--problem=translate_ende_phrasebook", "--max_cases=2000", f"--data_dir={folder}/data"]
-    subprocess.run(words, check=True, stderr=subprocess.DEVNULL)
+    words = ["--problem=translate_ende_phrasebook", "--max_cases=2000", f"--data_dir={folder}/data"]
+    subprocess.run([work.installed("t2t-datagen"), *words], check=True, stderr=subprocess.DEVNULL)
     reference, killed = Run(folder / "whole"), Run(folder / "killed")
     begin = time.monotonic()
     with open(folder / "stderr.log", "a") as log:

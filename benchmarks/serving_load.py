@@ -29,6 +29,7 @@ import time
 from benchmarks.harness import work
 from benchmarks.harness.command import alone, main
 from benchmarks.harness.turns import resident_mb
+from t2t_lite.corpora.plain_text import read_lines
 
 TITLE = "An export under load from many threads"
 SIDES = {"session": "SavedModel in a session"}
@@ -139,8 +140,7 @@ def make(folder, run, text, count):
     from t2t_lite.decoding.translator import Translator
     from t2t_lite.export.saved_model import export_saved_model
 
-    with open(text, encoding="utf-8", newline="\n") as file:
-        texts = texts_of(file.read().split("\n")[:-1], count)
+    texts = texts_of([*read_lines(text)], count)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     translator = Translator.load(run)

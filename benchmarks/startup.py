@@ -21,6 +21,7 @@ import time
 from benchmarks import formats
 from benchmarks.harness import mistakes, work
 from benchmarks.harness.command import main, rounds_of, side_command
+from t2t_lite.corpora.plain_text import read_lines
 
 TITLE = "Start-up: imports, --help, mistakes, the first translation"
 SIDES = {"ours": "t2t_lite", "hf": "Hugging Face on PyTorch"}
@@ -43,7 +44,7 @@ def measure(result, flags):
     rounds, python = rounds_of(flags, 3), [sys.executable, "-c"]
     compare(result, "import", {side: [*python, IMPORTS[side]] for side in flags.sides}, rounds)
     for command in COMMANDS if "ours" in flags.sides else ():
-        compare(result, f"{command} --help", {"ours": [installed(command), "--help"]}, rounds)
+        compare(result, f"{command} --help", {"ours": [work.installed(command), "--help"]}, rounds)
     if "ours" in flags.sides:
         with tempfile.TemporaryDirectory() as folder:
             make_mistakes(result, folder)
@@ -54,7 +55,7 @@ def measure(result, flags):
         flags.sides.remove("hf")
     path = os.path.join(folder, "inputs")
     ours = [
-        *(installed("t2t-decoder"), f"--output_dir={folder}/translator", f"--decode_from_file={path}"),
+        *(work.installed("t2t-decoder"), f"--output_dir={folder}/translator", f"--decode_from_file={path}"),
         *(f"--decode_to_file={path}.de", "--decode_hparams=beam_size=4,alpha=0"),
     ]
     hf = side_command(sys.modules[__name__], "hf", folder=os.path.join(folder, "hugging_face"), path=path)
@@ -67,15 +68,10 @@ def make_mistakes(result, folder):
     """Times the answers to mistakes, each in a separate process."""
     mistakes.make_files(folder)
     for command, made in itertools.groupby(mistakes.mistakes(), lambda mistake: mistake.command):
-        words = [[installed(command), *mistakes.words_of(mistake.words, folder)] for mistake in made]
+        words = [[work.installed(command), *mistakes.words_of(mistake.words, folder)] for mistake in made]
         case = f"{command}: a mistake, of {len(words)}"
         print(f"startup: {case}", file=sys.stderr, flush=True)
         result.add_turns(case, {"ours": [whole_process(each, status=2) for each in words]})
-
-
-def installed(command):
-    """Returns the path of an installed command of the package."""
-    return os.path.join(os.path.dirname(sys.executable), command)
 
 
 def compare(result, case, commands, rounds, outputs=()):
@@ -111,7 +107,7 @@ def whole_process(words, status=0):
 
 def side(name, folder, path):
     """Translates a file with Hugging Face, 32 lines at a time."""
-    translate, lines = formats.load_hugging_face(folder, 32), formats.read_lines(path)
+    translate, lines = formats.load_hugging_face(folder, 32), [*read_lines(path)]
     lines.sort(key=len)
     for at in range(0, len(lines), 32):
         translate(lines[at : at + 32])

@@ -157,6 +157,12 @@ class Result:
         for name in names:
             self.add(case, name, {side: [f[name] for f in figures] for side, figures in turns.items() if figures})
 
+    def add_same_outputs(self, case, outputs):
+        """Adds the percentage of each side's outputs, {side: list of str}, that equal the first side's."""
+        first = outputs[next(iter(outputs))]
+        same = {side: [100 * statistics.mean(map(str.__eq__, first, lines))] for side, lines in outputs.items()}
+        self.add(case, "same_outputs", same)
+
     def add_growth(self, case, figure, x, sides):
         """Adds a figure that is recorded over steps or requests.
 

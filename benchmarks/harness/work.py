@@ -12,12 +12,12 @@ import random
 import subprocess
 import sys
 
+from benchmarks.harness.turns import ROOT
 from t2t_lite.errors import UserError
 
 _SIZES = {"train": 40_000, "dev": 200, "test": 1_000}  # lines
 VOCAB_SIZE = 4_000
 PROBED = 200  # number of steps that are timed to find how many steps a run can take
-_ROOT = pathlib.Path(__file__).resolve().parents[2]
 # The shares of lines that have one, two … five sentences.
 _SHARES = (0.3, 0.3, 0.2, 0.12, 0.08)
 # As `decoding.SIZES` requires: hidden size 128, 3 + 3 layers. Pre-norm, like most models, except for Marian
@@ -38,7 +38,7 @@ def texts(folder):
     if not all(map(os.path.exists, paths.values())):
         # This runs in a separate process, because a process that uses TensorFlow would pass its peak memory on to its
         # children.
-        subprocess.run([sys.executable, "-m", "benchmarks.harness.work", folder], check=True, cwd=_ROOT)
+        subprocess.run([sys.executable, "-m", "benchmarks.harness.work", folder], check=True, cwd=ROOT)
     return paths
 
 
@@ -55,7 +55,7 @@ def write_texts(folder):
             sentences = draw.choices(pairs, k=number)
             lines.append([" ".join(text.strip() for text in side) for side in zip(*sentences, strict=True)])
         for at, side in enumerate(("en", "de")):
-            pathlib.Path(folder, f"{split}.{side}").write_text("".join(f"{line[at]}\n" for line in lines), "utf-8")
+            write_lines(os.path.join(folder, f"{split}.{side}"), (line[at] for line in lines))
 
 
 def add_flags(parser):
@@ -163,8 +163,19 @@ def once(path, command, *words):
     """Runs a command of the package unless an earlier call succeeded. If one was interrupted, it may be resumed."""
     marker = pathlib.Path(f"{path}.done")
     if not marker.exists():
-        subprocess.run([pathlib.Path(sys.executable).with_name(command), *words], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([installed(command), *words], check=True, stdout=subprocess.DEVNULL)
         marker.touch()
+
+
+def installed(command):
+    """Returns the path of an installed command of the package."""
+    return os.path.join(os.path.dirname(sys.executable), command)
+
+
+def write_lines(path, lines):
+    """Writes a file of lines."""
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,13 @@ def test_every_figure_of_a_turn_becomes_a_measurement():
         found.add("batch 8", "parsecs", {"ours": [1]})
 
 
+def test_the_same_outputs_are_counted_among_all_that_there_are():
+    found = record.Result("a", "A", "make")
+    found.add_same_outputs("4 sentences", {"ours": ["1 2", "", "3"], "peer": ["1 2", "", "4"]})
+    sides = found.measurements[0]["sides"]
+    assert (sides["ours"]["median"], sides["peer"]["median"]) == (100, record.rounded(200 / 3))
+
+
 @pytest.mark.parametrize(
     "value, text",
     [

@@ -16,7 +16,7 @@ import sys
 import time
 
 from benchmarks.harness.command import main
-from benchmarks.harness.work import logged
+from benchmarks.harness.work import installed, logged
 from t2t_lite.errors import UserError
 
 TITLE = "A memory of the previous segment against no memory"
@@ -36,8 +36,7 @@ SETS = {
 
 def call(command, *words):
     """Runs a command of this package; returns its output."""
-    path = pathlib.Path(sys.executable).with_name(command)
-    done = subprocess.run([path, *map(str, words)], capture_output=True, text=True)
+    done = subprocess.run([installed(command), *map(str, words)], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{command} failed: {done.stderr.splitlines()[-1:]}")
     return done.stdout
