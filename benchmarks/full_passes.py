@@ -72,7 +72,6 @@ def side(name, model, width, length):
     import keras
     import numpy as np
 
-    import t2t_lite.baselines  # noqa: F401  (registers its models)
     from t2t_lite import registry
     from t2t_lite.decoding.search.adapters import FullPass
     from t2t_lite.decoding.search.searcher import Searcher

@@ -17,7 +17,8 @@ import sys
 from typing import NamedTuple
 
 from benchmarks.harness.command import main
-from benchmarks.harness.work import add_training_flags, at_once, logged, once, steps_within
+from benchmarks.harness.work import add_training_flags, at_once, logged, once, steps_within, write_lines
+from t2t_lite.corpora.plain_text import read_lines
 from t2t_lite.errors import UserError
 
 TITLE = "Table 2 of the paper at a small scale"
@@ -94,9 +95,8 @@ def _trained(side, seed, steps, folder, flags):
     hparams = f"{system.hparams},{SHARED},learning_rate_constant={system.rate},{warmup}"
     once(
         run, "t2t-trainer", "--problem=translate_own", f"--data_dir={data}", f"--output_dir={run}", f"--model={side}",
-        f"--hparams_set={system.hparams_set}", f"--hparams={hparams}", "--t2t_usr_dir=t2t_lite.baselines",
-        f"--train_steps={steps}", f"--local_eval_frequency={steps}", f"--random_seed={seed}",
-        "--log_step_count_steps=50", *flags.trainer_flags,
+        f"--hparams_set={system.hparams_set}", f"--hparams={hparams}", f"--train_steps={steps}",
+        f"--local_eval_frequency={steps}", f"--random_seed={seed}", "--log_step_count_steps=50", *flags.trainer_flags,
     )  # fmt: skip
     return run
 
@@ -114,21 +114,18 @@ def _bleu(run, split, alpha, flags):
     """Translates a split with a run; returns the BLEU of the translations."""
     import sacrebleu
 
-    from t2t_lite.corpora import plain_text
-
-    sources, references = ([*plain_text.read_lines(path)] for path in getattr(flags, f"{split}_files").split(","))
+    sources, references = ([*read_lines(path)] for path in getattr(flags, f"{split}_files").split(","))
     given, made = run / f"{split}-{alpha}.txt", run / f"{split}-{alpha}-translation.txt"
-    given.write_text("".join(f"{line}\n" for line in sources))
+    write_lines(given, sources)
     once(
         made, "t2t-decoder", f"--output_dir={run}", f"--decode_from_file={given}", f"--decode_to_file={made}",
-        f"--decode_hparams=beam_size=4,alpha={alpha},batch_size=128", "--t2t_usr_dir=t2t_lite.baselines",
+        f"--decode_hparams=beam_size=4,alpha={alpha},batch_size=128",
     )  # fmt: skip
-    return sacrebleu.corpus_bleu(made.read_text().splitlines(), [references]).score
+    return sacrebleu.corpus_bleu([*read_lines(str(made))], [references]).score
 
 
 def _figures(run):
     """Returns {figure: number} from a run's log, with the numbers of weights and of training operations."""
-    import t2t_lite.baselines  # noqa: F401  (registers its models)
     from t2t_lite.extras.describe.describe import describe
     from t2t_lite.runs import open_run
 
