@@ -9,6 +9,7 @@ import os
 import pathlib
 import queue
 import random
+import shlex
 import subprocess
 import sys
 
@@ -160,11 +161,20 @@ def steps_within(flags, runs, trained, kind):
 
 
 def once(path, command, *words):
-    """Runs a command of the package unless an earlier call succeeded. If one was interrupted, it may be resumed."""
-    marker = pathlib.Path(f"{path}.done")
+    """Runs a command of the package unless an earlier call succeeded. If one was interrupted, it may be resumed.
+
+    Raises:
+        UserError: the earlier call had other words, such as other texts or flags.
+        RuntimeError: the command failed.
+    """
+    marker, line = pathlib.Path(f"{path}.done"), shlex.join(map(str, [command, *words]))
     if not marker.exists():
-        subprocess.run([installed(command), *words], check=True, stdout=subprocess.DEVNULL)
-        marker.touch()
+        done = subprocess.run([installed(command), *words], stdout=subprocess.DEVNULL)
+        if done.returncode:
+            raise RuntimeError(f"{path}: {command} failed with exit status {done.returncode}")
+        marker.write_text(line)
+    elif marker.read_text() != line:
+        raise UserError(f"{path}: made by another command, which {marker} contains. Choose another --bench_dir.")
 
 
 def installed(command):
