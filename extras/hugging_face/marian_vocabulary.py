@@ -10,7 +10,6 @@ import re
 
 import numpy as np
 
-from t2t_lite import files
 from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import UserError, shown
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID, UNK_ID, SentencePieceEncoder
@@ -136,10 +135,10 @@ def sentencepiece_models(encoders):
     """Returns {"source.spm": bytes, "target.spm": bytes}, or {} if a vocabulary is not a SentencePiece model."""
     if not all(isinstance(encoder, SentencePieceEncoder) for encoder in encoders.values()):
         return {}
-    return {
-        name: files.read_bytes(encoders[side].path)
-        for name, side in (("source.spm", "inputs"), ("target.spm", "targets"))
-    }
+    inputs, targets = encoders["inputs"], encoders["targets"]
+    # The importer shares the embeddings of both sides if the two models are equal.
+    is_shared = inputs.fingerprint == targets.fingerprint
+    return {"source.spm": inputs.model, "target.spm": inputs.model if is_shared else targets.model}
 
 
 def unique_pieces(encoder):

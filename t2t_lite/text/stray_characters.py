@@ -36,7 +36,7 @@ def reading_plain(encoder):
         encoder: any encoder. It is returned unchanged if it is not a SentencePiece encoder, or if its publisher
             defined a custom normalization rule.
     """
-    if type(encoder) is SentencePieceEncoder and sentencepiece_model.has_rule_of_characters(encoder._model):
+    if type(encoder) is SentencePieceEncoder and sentencepiece_model.has_rule_of_characters(encoder.model):
         return _PlainReader(encoder)
     return encoder
 

@@ -278,6 +278,11 @@ class SentencePieceEncoder(TextEncoder):
         super().__init__(p.vocab_size())
         self._words = WordCache(self._processor.EncodeAsIds)
 
+    @property
+    def model(self):
+        """The SentencePiece model that encodes texts, bytes; with `reading_plain`, its rule differs from the file's."""
+        return self._model
+
     def encode(self, text):
         """Returns the ids of a string, without EOS."""
         if not self.is_by_word or BLANK in text:

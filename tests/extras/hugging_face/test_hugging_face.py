@@ -12,6 +12,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import sentencepiece
 
 from t2t_lite import registry
 from t2t_lite.decoding.translator import Translator
@@ -19,6 +20,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.extras.hugging_face.family import family_of
 from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
+from t2t_lite.extras.hugging_face.marian_vocabulary import sentencepiece_models
 from t2t_lite.extras.hugging_face.translation_models import translation_tensors
 from t2t_lite.runs.run_config import read_run_config
 from tests.decoding.runs import SENTENCES
@@ -100,6 +102,18 @@ def test_out_and_in_again(eager, encoders, tmp_path, options):
     search = {"alpha": 0.0, "beam_size": 2, "extra_length": 0}
     found = [t.text for t in again.translate(SENTENCES[:6], **search)]
     assert found == [t.text for t in translator.translate(SENTENCES[:6], **search)]
+
+
+def test_stray_characters_get_the_same_ids_elsewhere(exported, tmp_path):
+    """Other programs run the exported SentencePiece model, so it replaces what this package replaces in inputs."""
+    translator, folder = exported
+    text = "der\u00a0ro\u00adte\u200b Haus.\ufeff"
+    source = sentencepiece.SentencePieceProcessor(f"{folder}/source.spm")
+    assert source.encode(text) == translator.encoders["inputs"].encode(text) == source.encode("der rote Haus.")
+    import_hugging_face(folder, str(tmp_path / "run"), languages=("en", "de"))
+    again = Translator.load(str(tmp_path / "run"))
+    assert again.model.config["tie_embeddings"]
+    assert sentencepiece_models(again.encoders) == sentencepiece_models(translator.encoders)
 
 
 def test_lengths_that_transformers_is_told(exported):
