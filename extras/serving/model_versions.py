@@ -48,7 +48,7 @@ class ModelVersions:
 
         Raises:
             UserError: the folder has no version, or the newest version cannot be loaded. The previous version is still
-                served.
+                served, or if there is none, the newest version that can be loaded.
         """
         paths = self._paths()
         if not paths:
@@ -58,15 +58,15 @@ class ModelVersions:
             raise UserError(
                 f"{self.folder}: contains no exports. Expected numbered folders 1, 2, … from t2t-exporter.{advice}"
             )
-        newest, retired = max(paths), self._served
-        if retired and retired[0] == newest:
-            return
-        export = self._loaded(newest, paths[newest])
-        if retired:
-            self._states[retired[0]] = ("UNLOADING", "OK", "")
-            weakref.finalize(retired[1], self._end, retired[0])
-        self._states[newest] = ("AVAILABLE", "OK", "")
-        self._served = newest, export
+        newest, *older = sorted(paths, reverse=True)
+        try:
+            self._serve(newest, paths[newest])
+        except UserError:
+            while self._served is None and older:
+                with contextlib.suppress(UserError):
+                    number = older.pop(0)
+                    self._serve(number, paths[number])
+            raise
 
     def watch(self, seconds, stop):
         """Calls `refresh` whenever a file of the exports has changed, until the event `stop` is set."""
@@ -121,6 +121,18 @@ class ModelVersions:
             names = list_names(self.folder)
             paths = {int(name): os.path.join(self.folder, name) for name in names if _NAME.fullmatch(name)}
             return {number: path for number, path in paths.items() if exists(f"{path}/saved_model.pb")}
+
+    def _serve(self, number, path):
+        """Loads a version, unless it is served, and serves it."""
+        retired = self._served
+        if retired and retired[0] == number:
+            return
+        export = self._loaded(number, path)
+        if retired:
+            self._states[retired[0]] = ("UNLOADING", "OK", "")
+            weakref.finalize(retired[1], self._end, retired[0])
+        self._states[number] = ("AVAILABLE", "OK", "")
+        self._served = number, export
 
     def _loaded(self, number, path):
         self._states[number] = ("LOADING", "OK", "")

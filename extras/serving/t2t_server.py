@@ -108,7 +108,12 @@ def run(flags):
 
         name, metrics = flags.servable_name, ServerMetrics()
         versions = ModelVersions(name, flags.export_dir, _load_with_generator if flags.max_streams else _load)
-        versions.refresh()
+        try:
+            versions.refresh()
+        except UserError as error:
+            if not versions.is_available():
+                raise
+            LOGGER.warning(f"{error} {versions}, is served.")
         from t2t_lite.extras.serving.request_batching import Batcher, SentenceBatcher
         from t2t_lite.extras.serving.rest_server import RestServer
         from t2t_lite.extras.serving.start_page import model_path

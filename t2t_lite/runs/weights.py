@@ -1,6 +1,7 @@
 """Gives a model's weights and their moving averages stable names, which are used in checkpoints."""
 
 import contextlib
+import os
 import re
 
 import numpy as np
@@ -101,7 +102,7 @@ def saved_shapes(path, name="model"):
 
 def unreadable(path, error, remedy="Copy it again."):
     """Returns the message for a checkpoint that is damaged, or that has been deleted since it was found."""
-    if exists(f"{path}.index"):
+    if exists(f"{path}.index") or os.path.basename(path) == "variables":  # no trainer deletes a part of an export
         return f"{path}: damaged, or a part of it is missing: {first_line(error)}. {remedy}"
     return (
         f"{path}: has been deleted since this command began, perhaps by a running t2t-trainer, which keeps only "

@@ -104,6 +104,8 @@ def test_what_cannot_be_read_is_damaged(tmp_path, checkpoint):
         saved_shapes(checkpoint)
     with pytest.raises(Damaged, match=r"gone: has been deleted since .* Run the command again"):
         saved_shapes(str(tmp_path / "gone"))
+    with pytest.raises(Damaged, match=r"variables: damaged, or a part of it is missing: .* Copy it again"):
+        saved_shapes(str(tmp_path / "export" / "1" / "variables" / "variables"))
 
 
 def test_numbers_that_are_not_finite_are_counted():

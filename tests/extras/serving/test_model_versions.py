@@ -90,6 +90,15 @@ def test_nothing_to_serve(tmp_path):
         opened(tmp_path)
 
 
+def test_an_older_version_is_served_at_the_start_if_the_newest_is_damaged(tmp_path):
+    for version, text in ((1, "good"), (2, "good"), (3, "damaged"), (10, "damaged")):
+        write(tmp_path, version, text)
+    versions = ModelVersions("translate", str(tmp_path), Export)
+    with pytest.raises(UserError, match="10: cannot be loaded: data loss"):
+        versions.refresh()
+    assert versions.find()[0] == 2 and states(versions) == {10: "END", 3: "END", 2: "AVAILABLE"}
+
+
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 def test_a_version_that_is_loaded_again_while_its_last_request_is_answered(tmp_path):
     """A damaged newer version changes nothing, and what is freed does not end what is served."""

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from t2t_lite.errors import UserError
 from t2t_lite.extras.serving import http_server, model_versions, request_batching, rest_server, t2t_server
 from tests.decoding.runs import make_run
 from tests.extras.serving.doubles import MODEL, Versions, asker
@@ -74,6 +75,18 @@ def test_defaults(served, capsys):
     assert re.search(
         rf"http://127\.0\.0\.1:\d+{MODEL}; in a browser: http://127\.0\.0\.1:\d+/\n$", capsys.readouterr().err
     )
+
+
+def test_a_damaged_newest_version_does_not_prevent_the_start(served, monkeypatch, capsys):
+    def refuse(self):
+        raise UserError("x/2: damaged.")
+
+    monkeypatch.setattr(Versions, "refresh", refuse)
+    ask = served()
+    assert re.search(r"warning: x/2: damaged\. .*, is served\.\n", capsys.readouterr().err)
+    assert ask("GET", "/health")[0] == "200 OK"
+    monkeypatch.setattr(Versions, "is_available", lambda self: False)
+    assert t2t_server.main(["--export_dir=x", "--port=0"]) == 2
 
 
 @pytest.mark.parametrize(("flag", "module", "name"), [
