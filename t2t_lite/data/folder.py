@@ -110,11 +110,11 @@ class DataFolder:
         begun = {"request": self.request, "chunks": sharding.CHUNK_FORMAT, "source": _source(self.problem)}
         if self.is_begun():
             earlier = read_begun(self.begun_path)
-            names = earlier.pop("to_learn")
+            del earlier["to_learn"]
             if not Request(begun, earlier).changes:
                 return
             LOGGER.info(f"{self.problem.name}: replacing the unfinished output of a different request in {self.path}")
-            stale += filter(files.exists, (os.path.join(self.path, name) for name in names))
+            self.remove_learned()
         elif not files.exists(self.manifest_path) and (found := [path for path in stale if ".chunk-" not in path]):
             raise UserError(
                 f"{found[0]}: t2t-datagen did not write these records. Choose another --data_dir, or delete them."
@@ -123,6 +123,11 @@ class DataFolder:
             files.remove(path)
         to_learn = [path for path in self.problem.learned_files(self.path) if not files.exists(path)]
         files.write_json(self.begun_path, begun | {"to_learn": list(map(os.path.basename, to_learn))})
+
+    def remove_learned(self):
+        """Removes the vocabularies that the unfinished generation has learned."""
+        for name in read_begun(self.begun_path)["to_learn"]:
+            files.remove_if_there(os.path.join(self.path, name))
 
     def end(self):
         """Removes the files that are needed only until generation finishes, such as chunks."""

@@ -64,6 +64,8 @@ def _write_all(folder, tmp_dir):
         problem.prepare_generation(data_dir, tmp_dir)
         splits = _write_splits(folder, tmp_dir)
     except BaseException as error:
+        if isinstance(error, sharding.ChangedSource):
+            folder.remove_learned()
         if not folder.leftovers():
             files.remove(folder.begun_path)
         if isinstance(error, SystemExit):

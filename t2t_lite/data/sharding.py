@@ -31,8 +31,12 @@ from t2t_lite.errors import Failure, UserError
 from t2t_lite.files.file_errors import explain
 from t2t_lite.process.quiet_import import start_worker
 
-CHUNK_FORMAT = 2  # version of the chunks; increase it when existing chunks can no longer be used
+CHUNK_FORMAT = 3  # version of the chunks; increase it when existing chunks can no longer be used
 _FRAME = 16  # number of bytes that a TFRecord adds to its data: the length, and checksums of the length and of the data
+
+
+class ChangedSource(UserError):
+    """The samples differ from the samples in the chunks of an unfinished generation."""
 
 
 def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=None, features=SIDES, is_ordered=False):
@@ -58,7 +62,8 @@ def write_shards(samples, paths, *, seed, encode=None, num_workers=1, groups=Non
         A list with the facts of each group of shards, see `manifests`: "examples", "tokens", …, "bytes".
 
     Raises:
-        UserError: the samples differ from the samples in existing chunks, or an id is below 0.
+        ChangedSource: the samples differ from the samples in existing chunks.
+        UserError: an id is below 0.
     """
     chunks = Chunks(paths, seed, groups or [len(paths)], features, is_ordered)
     for path in _chunk_files(paths, files.INCOMPLETE):
@@ -107,7 +112,7 @@ class Chunks:
                 return
             path = chunk_path(self._paths, number)
             if files.exists(f"{path}.json"):
-                yield _read_index, path, len(chunk), len(self._paths), len(self._groups), self._features
+                yield _read_index, path, _fingerprint(chunk), len(self._paths), len(self._groups), self._features
             else:
                 yield _write_chunk, path, chunk, self._groups, f"{self._seed} {number}", encode, self._features
 
@@ -229,7 +234,7 @@ class _Runner:
 
 def read_index(path, shards, groups, features):
     """Returns the facts of a chunk that `_write_chunk` recorded. Raises `UserError` if the file is damaged."""
-    index = files.read_json(f"{path}.json", {"samples": int, "bytes": [int], "groups": [dict]})
+    index = files.read_json(f"{path}.json", {"samples": str, "bytes": [int], "groups": [dict]})
     if len(index["bytes"]) != shards or len(index["groups"]) != groups or min(index["bytes"]) < 0:
         raise UserError(
             f"{path}.json: damaged, since it does not list {shards} shards. Run t2t-datagen again; it starts over."
@@ -244,11 +249,21 @@ def read_index(path, shards, groups, features):
 def _read_index(path, samples, shards, groups, features):
     index = read_index(path, shards, groups, features)
     if index["samples"] != samples:
-        raise UserError(
-            f"{path}: contains {index['samples']:,} samples, but the source now yields {samples:,}. It has changed "
-            "since t2t-datagen was stopped. Run t2t-datagen again; it starts over."
+        raise ChangedSource(
+            f"{path}: the source yields other samples than when t2t-datagen was stopped. Run t2t-datagen again; it "
+            "starts over."
         )
     return index
+
+
+def _fingerprint(samples):
+    """Returns the SHA-256 (hex) of a list of samples."""
+    # JSON and not a pickle, whose bytes depend on which strings are the same object
+    return hashlib.sha256(json.dumps(samples, default=_as_json).encode()).hexdigest()
+
+
+def _as_json(value):  # an object of any other type may have a text that contains its address
+    return str(value) if isinstance(value, np.ndarray | np.generic | bytes) else type(value).__name__
 
 
 def _write_chunk(path, samples, groups, seed, encode, features):
@@ -266,7 +281,8 @@ def _write_chunk(path, samples, groups, seed, encode, features):
             record = serialize(examples[at])
             writer.write(record)
             sizes[shard_of_example[at]] += len(record) + _FRAME
-    index = {"samples": len(samples), "bytes": sizes, "groups": [facts_of_group.as_json() for facts_of_group in facts]}
+    groups = [facts_of_group.as_json() for facts_of_group in facts]
+    index = {"samples": _fingerprint(samples), "bytes": sizes, "groups": groups}
     # the file of facts is written last, since its existence means that the chunk is complete
     files.write_bytes(f"{path}.json", json.dumps(index).encode())
     return index

@@ -49,7 +49,7 @@ def test_what_is_written_down_is_what_earlier_versions_wrote(folder, tmp_path):
     folder.begin()
     begun = files.read_json(str(tmp_path / "bytes-manifest.json.begun"))
     assert len(begun.pop("source")) == 64
-    assert begun == {"request": request, "chunks": 2, "to_learn": []}
+    assert begun == {"request": request, "chunks": 3, "to_learn": []}
     folder.problem.generate_data(folder.path, folder.path)
     manifest = files.read_json(str(tmp_path / "bytes-manifest.json"))
     assert [*manifest] == ["version", "request", "splits", "vocabulary", "vocabulary_files"]

@@ -154,6 +154,28 @@ def test_stopped_generation_is_taken_up_again(tmp_path, toy_dir, monkeypatch):
     assert files_in(folder) == files_in(toy_dir)
 
 
+def test_where_the_text_has_changed_since_it_was_stopped_neither_records_nor_vocabulary_are_kept(
+    tmp_path, toy_dir, monkeypatch
+):
+    folder, generate_samples = str(tmp_path), ToyText.generate_samples
+
+    def other_samples(self, data_dir, tmp_dir, dataset_split):  # as many; then the dev set fails
+        for sample in generate_samples(self, data_dir, tmp_dir, dataset_split):
+            yield {name: text.upper() for name, text in sample.items()}
+        if dataset_split == DatasetSplit.EVAL:
+            raise UserError("a line of the dev set")
+
+    with monkeypatch.context() as context:
+        context.setattr(ToyText, "generate_samples", other_samples)
+        with pytest.raises(UserError, match="a line of the dev set"):
+            ToyText().generate_data(folder, folder)
+    with pytest.raises(UserError, match=r"the source yields other samples"):
+        ToyText().generate_data(folder, folder)
+    assert files_in(folder) == {}
+    ToyText().generate_data(folder, folder)
+    assert files_in(folder) == files_in(toy_dir)
+
+
 def generate_until_shards(monkeypatch, folder, error=OSError, **attributes):
     """Generates a ToyText with these attributes, until an error before it writes shards."""
     with monkeypatch.context() as context:
