@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 
 from t2t_lite import files
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import LOGGER, UserError, shown
 from t2t_lite.extras.hugging_face import marian_vocabulary, named_weights
 from t2t_lite.extras.hugging_face.family import hparams_of
 from t2t_lite.extras.hugging_face.hugging_face_folder import Folder, read_weights
@@ -191,6 +191,11 @@ def translation_folder(family, translator, beam_size, alpha):
     """
     config = translator.model.config
     pieces = {side: unique_pieces(encoder) for side, encoder in translator.encoders.items()}
+    if code := next(filter(LANGUAGE_CODE.fullmatch, pieces["inputs"]), None):
+        LOGGER.warning(
+            f"{code} at the beginning of a text gets other ids in Transformers, which reads it as a language code and "
+            "drops the space piece before it, so translations may differ. Train with symbols such as <2de> instead."
+        )
     longest = config["max_position"] if config["position"] == "learned" else _LONGEST_INPUT
     sizes = {"vocab_size": len(pieces["inputs"])}
     if any(field.name == "decoder_vocab_size" for field in family.fields):

@@ -23,6 +23,8 @@ from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from t2t_lite.extras.hugging_face.marian_vocabulary import sentencepiece_models
 from t2t_lite.extras.hugging_face.translation_models import translation_tensors
 from t2t_lite.runs.run_config import read_run_config
+from t2t_lite.text.sentencepiece_model import ModelProto
+from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.decoding.runs import SENTENCES
 from tests.export.models import translator_of
 from tests.extras.hugging_face.folders import changed, config_of, configure, json_with, spoil, tensors_of, tensors_with
@@ -114,6 +116,18 @@ def test_stray_characters_get_the_same_ids_elsewhere(exported, tmp_path):
     again = Translator.load(str(tmp_path / "run"))
     assert again.model.config["tie_embeddings"]
     assert sentencepiece_models(again.encoders) == sentencepiece_models(translator.encoders)
+
+
+@pytest.mark.parametrize("symbol", [">>de<<", "<2de>"])
+def test_a_language_code_that_transformers_encodes_differently_is_a_warning(encoders, tmp_path, caplog, symbol):
+    proto = ModelProto.FromString(encoders["inputs"].model)
+    piece = proto.pieces[-1]
+    piece.piece, piece.type = symbol, piece.USER_DEFINED
+    (tmp_path / "v.model").write_bytes(proto.SerializeToString())
+    encoder = SentencePieceEncoder(str(tmp_path / "v.model"))
+    export_hugging_face(translator_of({"inputs": encoder, "targets": encoder}), str(tmp_path / "hf"))
+    warnings = [message for message in caplog.messages if "language code" in message]
+    assert len(warnings) == (symbol == ">>de<<") and all(message.startswith(symbol) for message in warnings)
 
 
 def test_lengths_that_transformers_is_told(exported):
