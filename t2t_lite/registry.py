@@ -17,7 +17,7 @@ from t2t_lite.cli.usr_dirs import is_package_name as is_package_name
 from t2t_lite.cli.usr_dirs import usr_dir_of as usr_dir_of
 from t2t_lite.errors import LOGGER, UnknownName, UserError, located, nearest, shown
 from t2t_lite.process.registering_modules import modules_by_name
-from t2t_lite.settings.config import HParams
+from t2t_lite.settings.config import COPIES, HParams
 
 
 def _check_problem(name, cls):
@@ -262,13 +262,18 @@ def hparams(name: str | HParams) -> HParams:
             f"hparams: expected HParams, such as registry.hparams('transformer_base'), or the name of a set, found "
             f"{shown(name)}."
         )
-    function = Registries.hparams.get(name)
+    function, earlier = Registries.hparams.get(name), next(COPIES)
     with located(f"hparams set {name}"):
         made = function()
     if not isinstance(made, HParams):
         raise UserError(
             f"hparams set {name}: its function in the module {function.__module__} returned {shown(made)}. Expected "
             "HParams: end the function with `return hparams`."
+        )
+    if made.changed_copy > earlier:  # in tensor2tensor, these methods change the HParams themselves
+        raise UserError(
+            f"hparams set {name}: parse() and override_from_dict() return a changed copy, which its function in the "
+            f"module {function.__module__} ignores. Expected hparams = hparams.parse(…)."
         )
     return made
 

@@ -132,6 +132,29 @@ def test_a_set_that_returns_no_hparams_is_named(returned):
         registry.Registries.hparams.remove("forgetful")
 
 
+@pytest.mark.parametrize("change", [lambda h: h.parse("num_heads=2"), lambda h: h.override_from_dict({"num_heads": 2})])
+def test_a_set_that_ignores_a_changed_copy_is_named(change):
+    """In tensor2tensor, `hparams.parse(…)` changes the object itself, so ported sets ignore what it returns."""
+    shared = HParams()
+
+    def forgets():
+        hparams = HParams()
+        change(hparams)
+        return hparams
+
+    sets = {"forgets": forgets, "keeps": lambda: change(HParams()), "of_shared": lambda: change(shared)}
+    for name, function in {**sets, "shared": lambda: shared}.items():
+        registry.register_hparams(name)(function)
+    try:
+        with pytest.raises(UserError, match=r"^hparams set forgets: parse\(\) .* copy.*test_registry.*hparams ="):
+            registry.hparams("forgets")
+        assert registry.hparams("keeps").num_heads == registry.hparams("of_shared").num_heads == 2
+        assert registry.hparams("shared") is shared
+    finally:
+        for name in (*sets, "shared"):
+            registry.Registries.hparams.remove(name)
+
+
 def test_a_mistake_in_a_set_names_the_set():
     registry.register_hparams("mistaken")(lambda: setattr(HParams(), "learning_rate", 0.05))
     try:
@@ -222,6 +245,15 @@ def test_usr_dir_is_the_name_of_an_installed_package(usr_dir, monkeypatch):
     for name in ("my_t2t_folder.nothing", "no_such_package.sets"):
         with pytest.raises(UserError, match=f"--t2t_usr_dir={name}: no .*, or the name of an installed package"):
             registry.import_usr_dir(name)
+
+
+def test_usr_dir_with_a_dot_in_its_name_is_refused(tmp_path):
+    """Python would import the module before the dot, which may be another version of the same folder."""
+    for name in ("mine", "mine.old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise ValueError('imported')\n")
+    with pytest.raises(UserError, match=r"--t2t_usr_dir=.*/mine\.old: Python cannot import .*without a dot.*mine_old"):
+        registry.import_usr_dir(str(tmp_path / "mine.old"))
 
 
 def test_usr_dir_of_home_and_none(usr_dir, monkeypatch):

@@ -50,6 +50,11 @@ def import_usr_dir(path: str | None) -> str | None:
             f"--t2t_usr_dir={path}: no {folder / '__init__.py'}. Expected a folder with an __init__.py, or the name of "
             "an installed package, such as ours.problems."
         )
+    if "." in folder.name:
+        raise UserError(
+            f"--t2t_usr_dir={path}: Python cannot import a folder named {folder.name!r}. Expected one without a dot, "
+            f"such as {folder.name.replace('.', '_')}."
+        )
     modules = [module for module in [*sys.modules.values()] if isinstance(module, types.ModuleType)]
     facts = [object.__getattribute__(module, "__dict__") for module in modules]  # vars(module) might import TensorFlow
     names = {of_module.get("__file__"): of_module["__name__"] for of_module in facts}

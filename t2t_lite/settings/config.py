@@ -4,6 +4,7 @@ Mirrors tensor2tensor's utils/hparam.py and layers/common_hparams.py. The defaul
 """
 
 import dataclasses
+import itertools
 import json
 import re
 from typing import Any, Self
@@ -14,6 +15,7 @@ from t2t_lite.settings.declared_hparams import DeclaredHParams
 from t2t_lite.settings.ranges import Setting, own_settings, settings_of
 from t2t_lite.settings.tensor2tensor_names import hparam_answer
 
+COPIES = itertools.count(1)  # numbers the changed copies, so that `registry.hparams` notices that a set ignores one
 KINDS = ("self_attention_type", "ffn_layer")  # their values name kinds of layers, which declare further settings
 
 
@@ -36,7 +38,8 @@ class HParams(DeclaredHParams):
     def __post_init__(self):
         # `_own` holds the values of settings that are not dataclass fields, and `_declared` holds their declarations.
         # `model_class` is the class whose settings are declared: see `of_model`.
-        vars(self).update(_own={}, _declared={}, model_class=None, said=vars(self).pop("_given"))
+        # `changed_copy` is a number from COPIES: when a changed copy was made last.
+        vars(self).update(_own={}, _declared={}, model_class=None, said=vars(self).pop("_given"), changed_copy=0)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _SETTINGS:
@@ -62,7 +65,7 @@ class HParams(DeclaredHParams):
         raise AttributeError(f"hparam {shown(name)} is not declared. {self._nearest(name)}")
 
     def _nearest(self, name):
-        return hparam_answer(name) or nearest(name, self.values())
+        return hparam_answer(name) or nearest(name, self.values()) or "docs/hparams_sets.md lists all names."
 
     def add_hparam(self, name: str, value: object) -> None:
         """Declares a hyperparameter added by the user, with the type of the value.
@@ -130,11 +133,15 @@ class HParams(DeclaredHParams):
         vars(made).update(model_class=self.model_class, said={*self.said})
         return made
 
+    def _copy_to_change(self):
+        vars(self)["changed_copy"] = next(COPIES)
+        return self.copy()
+
     __copy__ = copy  # copy.copy() would share the values of added hyperparameters
 
     def override_from_dict(self, overrides: dict) -> Self:
         """Returns a copy in which some values are replaced. Raises `UserError` for unknown names or wrong types."""
-        made = self.copy()
+        made = self._copy_to_change()
         for name, value in _kinds_first(overrides):
             setattr(made, name, value)
         return made
@@ -146,7 +153,7 @@ class HParams(DeclaredHParams):
             UserError: a name is given twice, or is unknown and `skips(name)` is false (the message has the nearest
                 names); a value has the wrong type; or the text does not have this form.
         """
-        made = self.copy()
+        made = self._copy_to_change()
         for name, value in _kinds_first(parse_assignments(text, "--hparams")):
             if name in made:
                 with located("--hparams"):

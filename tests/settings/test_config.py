@@ -57,6 +57,9 @@ def test_assigning_an_undeclared_name_is_an_error():
         hparams.hiden_size = 8
     with pytest.raises(AttributeError, match="hidden_size"):
         _ = hparams.hiden_size
+    for wrong in (lambda: setattr(hparams, "xyz", 8), lambda: hparams.parse("xyz=8")):
+        with pytest.raises(UserError, match=r"'xyz' is not .*[a-z]\. docs/hparams_sets\.md lists all names\."):
+            wrong()
 
 
 def test_a_users_own_hyperparameter_behaves_like_the_others():

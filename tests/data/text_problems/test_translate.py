@@ -8,6 +8,7 @@ from t2t_lite.corpora import downloads
 from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit, TranslateProblem, VocabType
 from t2t_lite.errors import UserError
+from t2t_lite.text.vocabulary import TokenTextEncoder
 from tests.data import corpus, packing
 from tests.data.stored import decoded
 
@@ -129,3 +130,24 @@ def test_own_samples_need_no_corpora_and_a_cleaner_is_refused(tmp_path):
         problem.generate_data(str(tmp_path / "d"), str(tmp_path))
     with pytest.raises(NotImplementedError, match="TranslateProblem: define source_data_files"):
         TranslateProblem().source_data_files("train")
+
+
+def test_a_problem_that_encodes_text_of_its_own_needs_no_source_data_files(tmp_path):
+    class Encoded(TranslateProblem):
+        """As tensor2tensor's TranslateEnzhWmt32k, which writes two vocabularies while it generates."""
+
+        name = "encoded"
+        dataset_splits = Ported.dataset_splits
+
+        def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+            for side in ("en", "de"):
+                (tmp_path / f"words.{side}").write_text(f"<pad>\n<EOS>\n{side}\n")
+            encoders = self.feature_encoders(data_dir)
+            yield {name: [*encoder.encode(encoder.decode([2])), 1] for name, encoder in encoders.items()}
+
+        def feature_encoders(self, data_dir):
+            files = {"inputs": "words.en", "targets": "words.de"}
+            return {name: TokenTextEncoder(f"{data_dir}/{file}") for name, file in files.items()}
+
+    Encoded().generate_data(str(tmp_path), str(tmp_path))
+    assert decoded(Encoded(), tmp_path) == decoded(Encoded(), tmp_path, "eval") == [("en", "de")]
