@@ -89,7 +89,7 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, a
             only = (
                 f"Expected {', '.join(f'--{name}' for name in accepted)}."
                 if accepted
-                else "This problem uses built-in data."
+                else "The problem's class determines its data and vocabulary (docs/data.md, A problem of your own)."
             )
             raise UserError(f"{', '.join(wrong)}: not available for --problem={problem.name}. {only}")
     import numpy as np  # NumPy is imported late, since `t2t-datagen --help` needs only the settings
@@ -116,3 +116,10 @@ def datagen_command(problem, data_dir):
     words += getattr(problem, "example_flags", "").split()  # shows placeholders for the user's files
     words += [f"--data_dir={data_dir}", *([f"--t2t_usr_dir={usr_dir}"] if usr_dir else [])]
     return shlex.join(words)
+
+
+def with_vocabulary_of(problem, folder):
+    """Returns how to generate a problem's data with the vocabulary of a run's `folder`, for a message."""
+    if "vocab_from" in getattr(problem, "flags", ()):
+        return f"t2t-datagen --vocab_from={shlex.quote(folder)}"
+    return f"copy {shlex.quote(folder)}/vocab.* into an empty --data_dir, then run t2t-datagen"

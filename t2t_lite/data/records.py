@@ -13,7 +13,7 @@ import tensorflow as tf
 from t2t_lite import files, registry
 from t2t_lite.data import manifests
 from t2t_lite.data.manifests import find_manifest
-from t2t_lite.data.named_problems import datagen_command
+from t2t_lite.data.named_problems import datagen_command, with_vocabulary_of
 from t2t_lite.data.splits import FILE_TAGS, FLAGS, DatasetSplit, named_split
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
@@ -161,7 +161,8 @@ class Records:
             if encoder.fingerprint != encoders[feature].fingerprint:
                 raise UserError(
                     f"--data_dir={self.data_dir}: its vocabulary for the {feature} differs from the model's. Expected "
-                    "the folder with which the model was trained, or one made with its vocabulary (--vocab_from)."
+                    "the folder with which the model was trained, or one made with its vocabulary "
+                    f"({with_vocabulary_of(self.problem, 'RUN')})."
                 )
 
     def check(self, reads_records=False):

@@ -7,6 +7,7 @@ import re
 import sys
 
 from t2t_lite import registry
+from t2t_lite.data.named_problems import with_vocabulary_of
 from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.errors import LOGGER, UserError, counted, located
 from t2t_lite.files import check_is_no_file, is_remote, make_folder
@@ -314,10 +315,10 @@ def changed_hparams(output_dir, config, allow_change):
         return {}
     check_belongs(output_dir, {key: config[key] for key in ("problem", "model")})
     if any(config[key] != earlier[key] for key in ("vocabulary_sha256", "vocab_size", "target_vocab_size")):
+        remedy = with_vocabulary_of(registry.problem(config["problem"]), output_dir)
         raise UserError(
             f"{output_dir}: the vocabulary in --data_dir differs from the vocabulary with which this run was trained. "
-            f"Expected data made with its vocabulary (t2t-datagen --vocab_from={output_dir}). For a new run choose "
-            "another output_dir."
+            f"Expected data made with its vocabulary ({remedy}). For a new run choose another output_dir."
         )
     hparams = hparams_of(earlier)  # use defaults for hyperparameters that an earlier version lacked
     there = {**_OF_EARLIER_VERSIONS, **earlier, **hparams.values()}

@@ -8,7 +8,13 @@ from t2t_lite import registry
 from t2t_lite.bin import t2t_datagen
 from t2t_lite.cli import usr_dirs
 from t2t_lite.cli.commands import flags_of
-from t2t_lite.data.named_problems import GenerationSettings, datagen_command, generate_problems, select_problems
+from t2t_lite.data.named_problems import (
+    GenerationSettings,
+    datagen_command,
+    generate_problems,
+    select_problems,
+    with_vocabulary_of,
+)
 from t2t_lite.data.problem import Text2TextProblem
 from t2t_lite.errors import UserError
 
@@ -74,7 +80,7 @@ def test_a_selection_of_nothing_is_refused(patterns, excluded, words):
 def test_what_a_problem_does_not_take_is_named_before_any_work(tmp_path):
     names = ["algorithmic_identity_decimal40", "classify_own"]
     for arguments, words in (
-        ({"vocab_size": 300}, "--vocab_size: .*--problem=algorithmic_identity_decimal40"),
+        ({"vocab_size": 300}, "--vocab_size: .*--problem=algorithmic_identity_decimal40.* class determines its data"),
         ({"held_out": 3, "train_files": []}, "--held_out, --train_files: .*--problem=algorithmic_identity_decimal40"),
     ):
         with pytest.raises(UserError, match=words):
@@ -82,6 +88,13 @@ def test_what_a_problem_does_not_take_is_named_before_any_work(tmp_path):
     with pytest.raises(UserError, match=r"--held_out: .*--problem=classify_own.*--train_files, --dev_files"):
         generate_problems(names[1:], str(tmp_path / "d"), str(tmp_path / "t"), {"held_out": 3})
     assert not list(tmp_path.iterdir())
+
+
+def test_the_vocabulary_of_a_run_is_taken_by_a_flag_if_the_problem_has_it():
+    assert with_vocabulary_of(registry.problem("translate_own"), "my run") == "t2t-datagen --vocab_from='my run'"
+    assert with_vocabulary_of(Text2TextProblem(), "my run") == (
+        "copy 'my run'/vocab.* into an empty --data_dir, then run t2t-datagen"
+    )
 
 
 def test_settings_and_attributes_reach_the_problem(tmp_path):

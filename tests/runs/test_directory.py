@@ -114,7 +114,7 @@ def test_what_the_weights_belong_to_cannot_change(tmp_path, key):
     """Not even when hyperparameters may."""
     write_run_config(str(tmp_path), config(1, 1))
     other = {"vocab_size": 11, "target_vocab_size": 12, "vocabulary_sha256": {"inputs": "00"}}.get(key, "other")
-    said = f"the vocabulary in --data_dir differs .*--vocab_from={tmp_path}"
+    said = f"the vocabulary in --data_dir differs .*copy {tmp_path}/vocab"
     said = said if "vocab" in key else f"trained with {key}=.*, but this run has "
     with pytest.raises(UserError, match=said):
         changed_hparams(str(tmp_path), config(1, 1) | {key: other}, allow_change=True)
