@@ -15,6 +15,8 @@ import functools
 import os
 import sys
 
+from t2t_lite.cli.console import table
+
 GRAPHS = {
     "training": "a training step, float32",
     "mixed": "a training step, mixed_bfloat16",
@@ -92,12 +94,11 @@ def graph_of(name):
     return make[name]()
 
 
-def table(rows, *titles):
-    """Formats rows of texts as the lines of a table: each distinct row once, with its count, most frequent first."""
+def print_counts(rows, *titles):
+    """Prints rows of texts as a table: each distinct row once, with its count, most frequent first."""
     counts = collections.Counter(rows).most_common()
     lines = [("count", *titles), *((str(count), *row) for row, count in counts)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    print(*table(lines, left=range(len(titles) + 1)), sep="\n")
 
 
 def main(argv=None):
@@ -118,9 +119,9 @@ def main(argv=None):
         wheres = collections.Counter(op.where for op in operations)
         print(f"\n{GRAPHS[name]}: {', '.join(f'{count} operations on {where}' for where, count in wheres.items())}")
         if flags.operations:
-            print(*table(((op.type, op.where) for op in operations), "operation", "where"), sep="\n")
+            print_counts(((op.type, op.where) for op in operations), "operation", "where")
         rows = ((c.to, c.type, c.dtype, ", ".join(c.takers), " > ".join(c.path)) for c in crossings)
-        print(*table(sorted(rows, reverse=True), "to", "made by", "dtype", "for", "in"), sep="\n")
+        print_counts(sorted(rows, reverse=True), "to", "made by", "dtype", "for", "in")
 
 
 if __name__ == "__main__":

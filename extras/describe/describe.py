@@ -6,6 +6,7 @@ import itertools
 import math
 
 from t2t_lite import registry
+from t2t_lite.cli.console import table
 from t2t_lite.errors import counted
 from t2t_lite.extras.describe.cost import (
     PAPER,
@@ -183,8 +184,7 @@ def _parts_text(d):
     if frozen := d.parameters - d.trained_parameters:
         rows.append(("  trained", "", f"{d.trained_parameters:,}"))
         rows.append(("  frozen", "", f"{frozen:,}"))
-    widths = [max(len(row[i]) for row in rows) for i in range(3)]
-    return [f"{a:{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}".rstrip() for a, b, c in rows]
+    return table(rows, left=(0,))
 
 
 def _cost_text(d):

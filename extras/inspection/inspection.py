@@ -13,6 +13,7 @@ import re
 import numpy as np
 import tensorflow as tf
 
+from t2t_lite.cli.console import table
 from t2t_lite.data import manifests
 from t2t_lite.data.example_reader import ExampleReader
 from t2t_lite.data.records import Records
@@ -173,7 +174,7 @@ def _splits_text(problem, splits):
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in removed.items())
         counts = (f"{count:,}" for count in (facts["examples"], *map(tokens.get, names), len(paths)))
         rows.append((FILE_TAGS[split], *counts, reasons or ("0" if "removed" in facts else "")))
-    return table(rows, left=(0, len(rows[0]) - 1))
+    return "\n".join(table(rows, left=(0, len(rows[0]) - 1)))
 
 
 def _vocabulary_text(sides):
@@ -222,7 +223,7 @@ def _sample_text(sides, examples, shards):
     of_shards = f"each of {shards:,} shards, which are" if shards > 1 else "the shard, which is"
     where = "all examples" if count == examples else f"the first examples of {of_shards} shuffled"
     note = f"({where}; words are separated by spaces; EOS and spaces are not counted)"
-    return f"{table(rows)}\n{note}"
+    return "\n".join([*table(rows, left=(0,)), note])
 
 
 def _ratio(count, of):
@@ -249,9 +250,8 @@ def _lengths_text(sides, examples, dropped, hparams, longest, set_name, is_exact
         rows.append((name, *(f"{percentile(side.lengths, percent):,}" for side in sides)))
     limits = f"max_length={longest}" + (f", min_length={hparams.min_length}" if hparams.min_length else "")
     of = f"{examples + dropped:,} examples" + ("" if is_exact else " of the sample")
-    return (
-        f"{table(rows)}\n{limits} ({set_name}): {dropped:,} of {of} are left out ({dropped / (examples + dropped):.2%})"
-    )
+    left_out = f"{dropped:,} of {of} are left out ({dropped / (examples + dropped):.2%})"
+    return "\n".join([*table(rows, left=(0,)), f"{limits} ({set_name}): {left_out}"])
 
 
 def _batches_text(titles, statistics, examples, hparams, set_name):
@@ -262,7 +262,8 @@ def _batches_text(titles, statistics, examples, hparams, set_name):
     rows.append(("tokens per batch", *(f"{count:,.0f}" for count in (*tokens, tokens.sum()))))
     for name, extreme in (("smallest width", np.min), ("largest width", np.max)):
         rows.append((name, *(f"{width:,}" for width in extreme(statistics.shapes[:, 1:], axis=0)), ""))
-    lines = [f"batches of {set_name}: batch_size={hparams.batch_size:,} ids per side, on one replica", table(rows)]
+    lines = [f"batches of {set_name}: batch_size={hparams.batch_size:,} ids per side, on one replica"]
+    lines += table(rows, left=(0,))
     few, many = statistics.shapes[:, 0].min(), statistics.shapes[:, 0].max()
     lines.append(
         f"rows per batch: {statistics.mean_rows:,.0f} ({few:,} to {many:,}); distinct shapes: {statistics.distinct:,}"
@@ -280,12 +281,3 @@ def percentile(lengths, percent):
     order = sorted(lengths)
     reached = np.cumsum([lengths[length] for length in order])
     return order[int(np.searchsorted(reached, math.ceil(reached[-1] * percent / 100)))]
-
-
-def table(rows, left=(0,)):
-    """Formats rows of str as a table; the columns in `left` are left-aligned, all other columns right-aligned."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (
-        "  ".join(f"{cell:{'<' if at in left else '>'}{widths[at]}}" for at, cell in enumerate(row)) for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)

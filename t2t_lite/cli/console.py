@@ -130,10 +130,14 @@ class Progress:
         self._log(is_last=True)
 
 
-def table(rows):
-    """Formats rows of str as a table whose columns are right-aligned and two spaces apart; returns its lines."""
+def table(rows, left=()):
+    """Formats rows of str as a table whose columns are two spaces apart; returns its lines.
+
+    The columns in `left`, a container of int, are left-aligned, all others right-aligned.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    lines = ((f"{cell:{'<' if at in left else '>'}{widths[at]}}" for at, cell in enumerate(row)) for row in rows)
+    return ["  ".join(line).rstrip() for line in lines]
 
 
 def clock(seconds):

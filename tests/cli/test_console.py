@@ -152,7 +152,9 @@ def test_times(seconds, expected):
 
 
 def test_a_table_has_its_columns_to_the_right():
-    assert console.table([["name", "n"], ["a", "1,000"]]) == ["name      n", "   a  1,000"]
+    rows = [["name", "n"], ["a", "1,000"], ["b", ""]]
+    assert console.table(rows) == ["name      n", "   a  1,000", "   b"]
+    assert console.table(rows, left=(0,)) == ["name      n", "a     1,000", "b"]
 
 
 def test_nothing_is_told_twice(clock, caplog):
