@@ -9,6 +9,7 @@ class, which contains all images below it. `D/image_own.json` stores all setting
 
 import hashlib
 import json
+import math
 import os
 import types
 
@@ -225,8 +226,7 @@ class ImageProblem(Problem):
     @property
     def sequence_length(self):
         """The number of ids for the pixels of an image."""
-        height, width, channels = self.image_size
-        return height * width * channels
+        return math.prod(self.image_size)
 
 
 def _are_sizes(size):

@@ -164,7 +164,7 @@ class SpansTask(EncoderTask):
     def _part_scores(self):
         signature = [tf.TensorSpec([None, 2, None]), tf.TensorSpec([None, None], tf.int32)]
         signature += [tf.TensorSpec(shape, tf.int32) for shape in ([None], [], [None, 2])]
-        return tf.function(functools.partial(part_scores), input_signature=signature, autograph=False)
+        return tf.function(part_scores, input_signature=signature, autograph=False)
 
     def choose(self, logits, inputs):
         """Chooses the first and last position of the answer: see `EncoderTask`."""

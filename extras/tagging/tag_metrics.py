@@ -24,10 +24,12 @@ def _has_entities(answers):
 
 
 def _entity_counts(predicted, expected):
+    """Returns int [sentences, 3]: for each sentence, the numbers of right, predicted and expected entities."""
     if not _has_entities([*predicted, *expected]):
         tags = sorted({tag for sentence in (*predicted, *expected) for tag in sentence})
         raise UserError(f"entities: the tags {shown(', '.join(tags))} do not mark entities. Expected {EXPECTED}.")
-    return entity_counts(predicted, expected)
+    pairs = [(entities(a), entities(b)) for a, b in zip(predicted, expected, strict=True)]
+    return np.array([(len(a & b), len(a), len(b)) for a, b in pairs])
 
 
 def _share(part, *wholes):
@@ -83,13 +85,3 @@ def entities(tags):
             start = at
         last_mark, kind = mark, new_kind
     return spans
-
-
-def entity_counts(predicted, expected):
-    """Counts each sentence's right, predicted and expected entities; returns int [sentences, 3].
-
-    Args:
-        predicted, expected: lists of lists of tags.
-    """
-    pairs = [(entities(a), entities(b)) for a, b in zip(predicted, expected, strict=True)]
-    return np.array([(len(a & b), len(a), len(b)) for a, b in pairs])
