@@ -15,7 +15,7 @@ computes only the loss.
 import argparse
 import sys
 
-from benchmarks.harness.command import compare, main, sizes_of
+from benchmarks.harness.command import chosen, compare, main, sizes_of
 from benchmarks.harness.steps import new_step
 from benchmarks.harness.turns import answer_turns
 
@@ -148,7 +148,7 @@ def add_flags(parser):
 def measure(result, flags):
     """Compares the sides in each kind of work, for each batch size."""
     sizes = sizes_of(flags, vocab_size=100, prompt=4, length=16, new=4, samples=1)
-    for work in flags.work.split(","):
+    for work in chosen("--work", flags.work, ("train", "evaluate", "generate")):
         for batch in map(int, flags.batches.split(",")):
             if work == "generate":
                 samples = f", {sizes['samples']} samples each" if sizes["samples"] > 1 else ""

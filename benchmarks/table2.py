@@ -16,7 +16,7 @@ import pathlib
 import sys
 from typing import NamedTuple
 
-from benchmarks.harness.command import main
+from benchmarks.harness.command import chosen, main
 from benchmarks.harness.work import add_training_flags, at_once, logged, once, steps_within, write_lines
 from t2t_lite.corpora.plain_text import read_lines
 from t2t_lite.errors import UserError
@@ -66,12 +66,13 @@ def measure(result, flags):
     """Trains each side with its seeds, and translates the test set."""
     if not (flags.train_files and flags.dev_files and flags.test_files):
         raise UserError("--train_files, --dev_files or --test_files is missing. Expected the paths of two texts each.")
+    seeds = flags.seeds.split(",")
+    repeated = flags.sides if flags.repeated is None else chosen("--repeated", flags.repeated, SIDES)
     folder = pathlib.Path(flags.bench_dir, "table2")
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / "data"
     splits = [f"--{split}_files={getattr(flags, f'{split}_files')}" for split in ("train", "dev", "test")]
     once(data, "t2t-datagen", "--problem=translate_own", f"--data_dir={data}", "--vocab_size=8000", *splits)
-    seeds, repeated = flags.seeds.split(","), flags.sides if flags.repeated is None else flags.repeated.split(",")
     runs = [(side, seed) for side in flags.sides for seed in (seeds if side in repeated else seeds[:1])]
     steps = steps_within(flags, runs, lambda run, count: _trained(*run, count, folder, flags), lambda run: run[:1])
     trained = at_once(flags, lambda run: _trained(*run, steps[run[:1]], folder, flags), runs)

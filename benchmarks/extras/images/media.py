@@ -13,7 +13,7 @@ import os
 import pathlib
 import sys
 
-from benchmarks.harness.command import main
+from benchmarks.harness.command import chosen, main
 from benchmarks.harness.work import logged, once
 
 TITLE = "Images and chorales"
@@ -40,7 +40,7 @@ def add_flags(parser):
 
 def measure(result, flags):
     """Trains each side on each kind of data, and evaluates it on the development set."""
-    for kind in flags.kinds.split(","):
+    for kind in chosen("--kinds", flags.kinds, PROBLEMS):
         steps = 4 if flags.quick else getattr(flags, f"{kind}_steps")
         figures, seconds = {}, {}
         for side in flags.sides:
