@@ -39,21 +39,31 @@ def name_of(code):
         return None
 
 
+def _primary(codes):
+    """Returns the languages of codes, without scripts and regions."""
+    return [re.split("[-_]", code)[0].lower() for code in codes]
+
+
 def api(flags, versions, batcher):
     """Returns the Api, or None if --libretranslate is not set.
 
     Raises:
-        UserError: the newest version of the export does not map texts to texts.
+        UserError: the newest version of the export does not translate, or it translates in the opposite direction.
     """
     if not flags.libretranslate:
         return None
-    from t2t_lite.extras.libretranslate.libretranslate_api import LibreTranslateApi, signature_of_texts
+    from t2t_lite.extras.libretranslate.libretranslate_api import LibreTranslateApi, problem_of, signature_of_texts
 
     version, export = versions.find()
+    where = f"--libretranslate={','.join(flags.libretranslate)}: {versions.folder}/{version}"
     if signature_of_texts(export) is None:
+        raise UserError(f"{where} does not translate texts. Export a translation model, or omit this flag.")
+    problem = problem_of(f"{versions.folder}/{version}")
+    languages = problem and problem.languages
+    if languages and _primary(languages) == _primary(flags.libretranslate)[::-1] != _primary(flags.libretranslate):
         raise UserError(
-            f"--libretranslate={','.join(flags.libretranslate)}: {versions.folder}/{version} does not translate texts. "
-            "Export a translation model, or omit this flag."
+            f"{where} translates from {' to '.join(languages)}. Expected the source first: "
+            f"--libretranslate={','.join(languages)}."
         )
     source, target = ({"code": code.replace("_", "-"), "name": name_of(code)} for code in flags.libretranslate)
     return LibreTranslateApi(source, target, versions, batcher, flags.max_batch_size)

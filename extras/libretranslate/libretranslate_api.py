@@ -15,7 +15,7 @@ from t2t_lite.extras.serving.apis import Api
 from t2t_lite.extras.serving.json_tensors import parse_body, to_json
 from t2t_lite.extras.serving.refusals import Refusal
 from t2t_lite.extras.serving.served_export import model_errors
-from t2t_lite.runs.locating import find_run
+from t2t_lite.runs.locating import find_run, folder_of
 
 _NAMES = ("q", "source", "target", "format", "alternatives", "api_key")
 _LINE_ENDS = re.compile(r"(\r\n|\n|\r)")
@@ -119,17 +119,26 @@ class LibreTranslateApi(Api):
     @functools.lru_cache(maxsize=1)  # noqa: B019  (there is one API per process)
     def _protects_tags(self, version):
         """Returns whether a version of the model copies tags unchanged."""
-        try:
-            problem = find_run(os.path.join(self._versions.folder, str(version))).problem
-        except UserError:  # not an export of t2t-exporter
-            return False
-        return "tags" in getattr(problem.substitution, "kinds", ())
+        problem = problem_of(os.path.join(self._versions.folder, str(version)))
+        return problem is not None and "tags" in getattr(problem.substitution, "kinds", ())
+
+
+def problem_of(path):
+    """Returns the Problem of an export, with its settings, or None if t2t-exporter did not write the export."""
+    try:
+        run = find_run(path)
+        problem = run.problem
+        problem.get_feature_encoders(folder_of(run.checkpoint))  # also reads the settings of your own corpora
+    except UserError:
+        return None
+    return problem
 
 
 def signature_of_texts(export):
-    """Returns the signature of a ServedExport that maps texts to texts, or None."""
+    """Returns the signature of a ServedExport that translates texts, or None."""
     signature = export.signatures.get("serving_default")
-    return signature if signature is not None and signature.is_of_texts else None
+    is_translation = signature is not None and signature.is_of_texts and "generate" not in export.signatures
+    return signature if is_translation else None
 
 
 class TextLines:

@@ -3,6 +3,7 @@
 
 import functools
 import json
+import pathlib
 import re
 import urllib.parse
 
@@ -11,9 +12,11 @@ import pytest
 import tensorflow as tf
 
 pytest.importorskip("t2t_lite.extras.serving")
+from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.extras.libretranslate import in_t2t_server, libretranslate_api
-from t2t_lite.extras.libretranslate.libretranslate_api import LibreTranslateApi, TextLines
+from t2t_lite.extras.libretranslate.libretranslate_api import LibreTranslateApi, TextLines, problem_of
+from tests.decoding.runs import SENTENCES, make_problem_run
 from tests.extras.serving.doubles import Versions, asker, rest_server
 
 FORM = "application/x-www-form-urlencoded"
@@ -48,6 +51,7 @@ def ask(asked, monkeypatch):
     monkeypatch.setattr(LibreTranslateApi, "_protects_tags", lambda self, version: True)
     versions = Versions()
     versions.find = lambda version=None: (2, type("Export", (), {"signatures": {"serving_default": Capitals(asked)}}))
+    versions.folder = "exports"
     flags = type("Flags", (), {"libretranslate": ["en", "pt_BR"], "max_batch_size": 4})
     batcher = rest_server().batcher
     api = in_t2t_server.api(flags, versions, batcher)
@@ -141,6 +145,39 @@ def test_other_models_are_refused(translate, monkeypatch):
     versions.find, versions.folder = lambda: (2, export), "exports"
     flags = type("Flags", (), {"libretranslate": ["en", "de"], "max_batch_size": 4})
     with pytest.raises(UserError, match=r"^--libretranslate=en,de: exports/2 does not translate texts\. Export a"):
+        in_t2t_server.api(flags, versions, None)
+    monkeypatch.setattr(Capitals, "is_of_texts", True)
+    in_t2t_server.api(flags, versions, None)
+    export.signatures["generate"] = export.signatures["serving_default"]  # as in exports of language models
+    with pytest.raises(UserError, match="does not translate texts"):
+        in_t2t_server.api(flags, versions, None)
+
+
+@pytest.mark.slow  # generates a vocabulary and builds a model
+def test_the_problem_of_an_export_has_its_settings(tmp_path):
+    pytest.importorskip("t2t_lite.extras.protect")
+    (tmp_path / "data").mkdir()
+    files = [str(tmp_path / f"a.{language}") for language in ("en", "de")]
+    for path in files:
+        pathlib.Path(path).write_text("".join(f"{sentence} <b>x</b>\n" for sentence in SENTENCES))
+    problem = registry.problem("translate_own")
+    problem.configure(train_files=files, dev_files=files, vocab_size=350, protect=["tags"])
+    found = problem_of(make_problem_run(problem, "transformer", tmp_path))
+    assert found.languages == ("en", "de") and found.substitution.kinds == ("tags",)
+    assert problem_of(str(tmp_path / "none")) is None
+
+
+@pytest.mark.parametrize("languages", [("de-AT", "en"), ("de", "fr"), ("zh-Hant", "zh-Hans"), None])
+def test_the_languages_in_the_wrong_order_are_refused(monkeypatch, languages):
+    codes = ["zh-Hans", "zh-Hant"] if languages and "zh-Hans" in languages else ["en", "de"]
+    versions, export = Versions(), type("Export", (), {"signatures": {"serving_default": Capitals([])}})
+    versions.find, versions.folder = lambda: (2, export), "exports"
+    monkeypatch.setattr(libretranslate_api, "problem_of", lambda path: type("Problem", (), {"languages": languages}))
+    flags = type("Flags", (), {"libretranslate": codes, "max_batch_size": 4})
+    if languages == ("de-AT", "en"):
+        with pytest.raises(UserError, match=r"exports/2 translates from de-AT to en\. .*: --libretranslate=de-AT,en\."):
+            in_t2t_server.api(flags, versions, None)
+    else:
         in_t2t_server.api(flags, versions, None)
 
 
