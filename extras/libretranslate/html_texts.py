@@ -65,7 +65,7 @@ class HTMLTexts:
         """Returns the document with `pieces` replaced by their translations, a list of str.
 
         Returns None if the tags of a translation differ from those of its piece, or the elements of a translation
-        overlap.
+        overlap or have lost all their text.
         """
         parts = []
         for part in self._parts:
@@ -75,7 +75,7 @@ class HTMLTexts:
             items, at, has_tags = part
             translation = translations[at]
             if has_tags:
-                translation = _with_tags(translation, _tags(items))
+                translation = _with_tags(translation, self.pieces[at], _tags(items))
                 if translation is None:
                     return None
             else:
@@ -150,13 +150,25 @@ def _joined(items):
     return found
 
 
-def _with_tags(text, tags):
-    """Returns a translation as HTML, or None if its tags are not a permutation of `tags`, or its elements overlap."""
-    parts = re.split("(" + "|".join(map(re.escape, sorted({*tags}, key=len, reverse=True))) + ")", text)
+def _with_tags(text, piece, tags):
+    """Returns a translation as HTML, or None if its tags are not those of its piece, or its elements overlap.
+
+    None is also returned if an element has become empty: a SavedModel appends the tags that its model has lost.
+    """
+    any_tag = "(" + "|".join(map(re.escape, sorted({*tags}, key=len, reverse=True))) + ")"
+    parts = re.split(any_tag, text)
     found, others = parts[1::2], parts[::2]
     if sorted(found) != sorted(tags) or not _is_balanced(found) or any("<" in part for part in others):
         return None
+    if _count_empty(parts) > _count_empty(re.split(any_tag, piece)):
+        return None
     return "".join(part if at % 2 else html.escape(part, quote=False) for at, part in enumerate(parts))
+
+
+def _count_empty(parts):
+    """Counts the elements without text in a list of texts with tags between them."""
+    pairs = zip(parts[1:-2:2], parts[2:-2:2], parts[3::2], strict=True)
+    return sum(_opens(tag) and not text.strip() and end.startswith("</") for tag, text, end in pairs)
 
 
 def _is_balanced(tags):
@@ -166,9 +178,14 @@ def _is_balanced(tags):
         if tag.startswith("</"):
             if not names or names.pop() != _name(tag):
                 return False
-        elif _name(tag) not in _VOID and not tag.endswith("/>"):
+        elif _opens(tag):
             names.append(_name(tag))
     return not names
+
+
+def _opens(tag):
+    """Returns whether a tag is the start of an element that has an end tag."""
+    return not tag.startswith("</") and not tag.endswith("/>") and _name(tag) not in _VOID
 
 
 def _name(tag):

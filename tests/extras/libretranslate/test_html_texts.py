@@ -50,9 +50,13 @@ def test_translations_are_escaped_and_their_tags_come_through():
         "<b>a</b><i>b</i><b></b>",
         "<b>a</b> <u>b</u>",
         "1 < 2 <b>a</b><i>b</i>",
+        "das rote Haus <b> </b> <i> </i>",  # as a SavedModel appends tags that the model has lost
     )
     for translation in wrong:
         assert texts.with_translations([translation]) is None
+    texts = HTMLTexts("see <i></i> the <b>red <img></b> house", True)
+    assert texts.with_translations(["<b><img> rot</b> <i></i> x"]) == "<b><img> rot</b> <i></i> x"
+    assert texts.with_translations(["x <i>y</i> <b><img></b>"]) == "x <i>y</i> <b><img></b>"  # a picture is content
     assert HTMLTexts("<p>a</p>", False).with_translations(["<script>&"]) == "<p>&lt;script&gt;&amp;</p>"
 
 
