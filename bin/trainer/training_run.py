@@ -94,7 +94,7 @@ def check_run(flags):
     problem, model = registry.problem(name), flags.model or settings.get("model")
     of_run = {"problem": name}
     if model:  # otherwise the set or the task determines the model; finding it needs Keras
-        model = directory.model_name(model, name)
+        flags.model = model = directory.model_name(model, name)  # so that `make_trainer` does not log it again
         registry.check_model(model)
         of_run["model"] = model
     directory.check_belongs(flags.output_dir, of_run)

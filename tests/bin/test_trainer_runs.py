@@ -6,6 +6,10 @@ import json
 
 import pytest
 
+from t2t_lite.bin import t2t_trainer
+from t2t_lite.bin.trainer import training_run
+from t2t_lite.cli.commands import flags_of
+from t2t_lite.runs.directory import model_name
 from t2t_lite.settings.config import HParams
 from t2t_lite.training.settings import EarlyStopping
 from tests.bin.conftest import CONFIG
@@ -84,3 +88,13 @@ def test_the_users_folder_of_a_run_is_imported_again(call, recorded, tmp_path):
     status, _, err = call("--data_dir=d", f"--output_dir={tmp_path / 'run'}")
     assert status == 2
     assert "my_registered_things/__init__.py, line 1: ValueError: imported" in err
+
+
+def test_the_model_of_a_task_is_logged_once(tmp_path, caplog):
+    flags = flags_of(t2t_trainer)
+    words = "--problem=languagemodel_own", "--model=transformer", "--hparams_set=transformer_lm_tiny", "--generate_data"
+    flags.parse([*words, "--data_dir=d", f"--output_dir={tmp_path}"])
+    caplog.set_level("INFO", "t2t_lite")
+    training_run.check_run(flags.values)
+    assert model_name(flags.values.model, flags.values.problem) == "transformer_lm"  # as `make_trainer` does
+    assert caplog.messages == ["languagemodel_own has the task language_model, so the model is transformer_lm"]
