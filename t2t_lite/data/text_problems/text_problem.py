@@ -198,6 +198,11 @@ class Text2TextProblem(Problem):
 
     def _learn(self, lines, path, feature):
         """Learns a feature's vocabulary from the lines that `lines()` returns; `lines` may be called twice."""
+        if not path.endswith(ending := self._ending(feature)):
+            raise UserError(
+                f"{self.name}: vocab_filename is {os.path.basename(path)!r}, and {path} does not exist. To learn a "
+                f"vocabulary, expected a name that ends in {ending}."
+            )
         size = self._vocab_sizes()[feature]
         is_limit = self.vocab_size_is_limit and feature == self.text_features[0]
         LOGGER.info(f"learning a vocabulary of {'at most ' * is_limit}{size} pieces: {path}")

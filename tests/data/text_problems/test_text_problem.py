@@ -257,3 +257,11 @@ def test_a_text_of_sentencepieces_spaces_is_empty(tmp_path, monkeypatch):
     TwoVocabularies().generate_data(str(tmp_path), str(tmp_path))
     facts = find_manifest(TwoVocabularies(), str(tmp_path))["splits"]["train"]
     assert facts["removed"] == {"empty": 2}
+
+
+@pytest.mark.parametrize("name", ["vocab.shared.300", "vocab.shared.300.subwords"])
+def test_a_vocab_filename_as_in_tensor2tensor_is_refused_before_a_vocabulary_is_learned(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(OneVocabulary, "vocab_filename", name)
+    with pytest.raises(UserError, match=rf"^toy_pairs: vocab_filename is '{name}'.* not exist.*ends in \.model\.$"):
+        OneVocabulary().generate_data(str(tmp_path / "data"), str(tmp_path))
+    assert not list(tmp_path.iterdir())
