@@ -146,7 +146,7 @@ def check_schedule_name(flags):
 
 def check_early_stopping(flags):
     """Raises `UserError` if early stopping is requested with a schedule that does not evaluate."""
-    if flags.schedule == "train" and flags["eval_early_stopping_steps"].present:
+    if flags.schedule == "train" and flags["eval_early_stopping_steps"].present and flags.eval_early_stopping_steps:
         raise UserError("--eval_early_stopping_steps: --schedule=train does not evaluate. Remove one of the two flags.")
 
 

@@ -37,7 +37,7 @@ class EarlyStopping(_Checked):
     """The rule for stopping a run early: see `t2t_lite.training.monitor`. Flags: eval_early_stopping_…."""
 
     steps: int | None = setting(
-        None, limits=ranges.STEPS_BETWEEN, meaning="Stop when the metric has not improved within this many steps."
+        None, limits=ranges.COUNT, meaning="Stop when the metric has not improved within this many steps; 0: never."
     )
     metric: str = setting("loss", meaning="The metric that --eval_early_stopping_steps watches.")
     metric_delta: float = setting(0.1, limits=ranges.METRIC_MOVE, meaning="The smallest improvement that counts.")

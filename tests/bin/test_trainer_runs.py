@@ -47,6 +47,8 @@ def test_an_earlier_run_remembers_what_it_was_asked_to_do(call, recorded, tmp_pa
     assert arguments["also_asked"] == {"intra_op_parallelism_threads": 1}
     assert arguments["output_dir"] == str(tmp_path), "not from the file"
     recorded.clear()
+    assert call(*short, "--eval_early_stopping_steps=0")[0] == 0 and recorded[0]["early_stopping"].steps == 0
+    recorded.clear()
     assert call(*short, "--worker_gpu=0", "--schedule=test")[0] == 0
     assert (recorded[0]["logical_cpus"], recorded[0]["remembers"]) == (0, False)
     assert "--train_steps" not in err

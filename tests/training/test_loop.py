@@ -177,7 +177,7 @@ def test_a_run_that_ended_early_does_not_train_on(tmp_path, clock, caplog):
     run = Run(tmp_path, clock, step=4, local_eval_frequency=3)
     run.why = {4: "loss was 3"}
     assert run.train(9).ended_by == "early_stopping" and not run.saved and run.read == 0
-    assert "stopped early: loss was 3: nothing to train" in caplog.text
+    assert "stopped early: loss was 3: nothing to train. To continue, set --eval_early_stopping_steps" in caplog.text
     run = Run(tmp_path, clock, local_eval_frequency=3)
     run.why = {6: "loss was 5"}
     assert run.train(9).ended_by == "early_stopping" and run.saves() == [3, 6]
