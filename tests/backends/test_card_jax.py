@@ -62,5 +62,5 @@ def test_a_step_learns_and_is_compiled_once():
     before = work.run(1)
     assert seeds and all((np.array(value) != seed).any() for value, seed in zip(work.state[1], seeds, strict=True))
     assert work.run(100) < before
-    assert work.step._cache_size() == 1
+    assert work.step._cache_size() <= 1, "0 if JAX has compiled so much in this process that it forgot this function"
     assert {str(weight.dtype) for weight in work.state[0]} == {"float32"}

@@ -151,6 +151,8 @@ def test_gradient_reaches_every_weight(model, row):
     """From logits and costs."""
     if row.has_unread:
         pytest.skip("the vector of what is to be predicted is not read")
+    if BACKEND == "jax" and row.reads == "masked_lm":
+        pytest.skip("JAX does not compile a selection of the masked positions: see docs/keras.md")
 
     def outputs():
         leaves = keras.tree.flatten(model(row.batch(), training=True))
