@@ -176,12 +176,12 @@ def import_usr_dir(directory, config):
     is_outside = os.path.isabs(path) and full == os.path.normpath(path) and not f"{full}/".startswith(f"{inside}/")
     if not (is_own or is_outside):
         raise UserError(
-            f"{os.path.join(directory, FILE_NAME)}: usr_dir={shown(path)}: Python code that may have come with a model "
+            f"{os.path.join(directory, FILE_NAME)}: usr_dir={path!r}: Python code that may have come with a model "
             "is not executed. If the folder is yours, add --t2t_usr_dir=FOLDER"
         )
     if is_outside and not os.path.isdir(path):
         raise UserError(
-            f"{os.path.join(directory, FILE_NAME)}: usr_dir={shown(path)}: no such folder. If it has moved, add "
+            f"{os.path.join(directory, FILE_NAME)}: usr_dir={path!r}: no such folder. If it has moved, add "
             "--t2t_usr_dir=FOLDER"
         )
     registry.import_usr_dir(path)
