@@ -160,16 +160,15 @@ def model_names(count):
 
 
 def find_variables(path):
-    """Returns the checkpoint (without suffix) of the export in a folder, or of its newest numbered export, or None.
+    """Returns the checkpoint (without suffix) of a folder's export or newest complete numbered export, or None.
 
     Args:
         path: str, a folder.
     """
-    if not exists(os.path.join(path, "saved_model.pb")):
-        numbers = [name for name in list_names(path) if re.fullmatch("[0-9]{1,18}", name)]
-        path = os.path.join(path, max(numbers, key=int)) if numbers else path
-    is_export = exists(os.path.join(path, "saved_model.pb"))
-    return os.path.join(path, _VARIABLES) if is_export else None
+    numbers = sorted((name for name in list_names(path) if re.fullmatch("[0-9]{1,18}", name)), key=int, reverse=True)
+    folders = [path, *(os.path.join(path, number) for number in numbers)]
+    exports = (folder for folder in folders if exists(os.path.join(folder, "saved_model.pb")))
+    return next((os.path.join(export, _VARIABLES) for export in exports), None)
 
 
 def export_of(checkpoint):

@@ -37,6 +37,7 @@ def folder(tmp_path):
     write_run_config(str(tmp_path / "run"), CONFIG)
     for name in ("export", "exports/2", "exports/10", "exports/model"):
         make_export(tmp_path / name)
+    (tmp_path / "exports" / "11").mkdir()  # being copied
     (tmp_path / "empty").mkdir(), (tmp_path / "part").mkdir()
     (tmp_path / "part" / "model.ckpt-5.data-00000-of-00001").touch()
     return tmp_path
