@@ -6,6 +6,7 @@ state, which says how much of these texts it has matched. A table has the next s
 Corasick 1975).
 """
 
+import collections
 import functools
 
 import numpy as np
@@ -263,15 +264,17 @@ def automaton(strings):
     beginnings = {string[:length] for string in strings for length in range(len(string))}
     states = sorted(beginnings, key=lambda state: (len(state), state))
     numbers = {state: number for number, state in enumerate(states)} | dict.fromkeys(strings, len(states))
+    children = collections.defaultdict(list)
+    for longer in filter(None, numbers):
+        children[longer[:-1]].append(longer)
     table = np.full((len(states) + 1, 256), len(states), "int32")
     table[0] = 0
     for number, state in enumerate(states):
         if state:  # the row of its longest proper suffix that is a state, which is shorter, is already known
             suffixes = (state[begin:] for begin in range(1, len(state) + 1))
             table[number] = table[next(numbers[suffix] for suffix in suffixes if suffix in numbers)]
-        for byte in range(256):
-            if (longer := state + bytes([byte])) in numbers:
-                table[number, byte] = numbers[longer]
+        for longer in children[state]:
+            table[number, longer[-1]] = numbers[longer]
     return table
 
 
