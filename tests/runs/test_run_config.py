@@ -9,7 +9,7 @@ import types
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.errors import UnknownName, UserError, shown
+from t2t_lite.errors import UnknownName, UserError
 from t2t_lite.process.registering_modules import modules_by_name
 from t2t_lite.runs.locating import find_run
 from t2t_lite.runs.opening import open_run
@@ -93,7 +93,7 @@ def test_a_users_folder_outside_of_the_run_is_imported(tmp_path, monkeypatch):
         import_usr_dir(str(tmp_path / "run"), CONFIG | {"usr_dir": usr_dir})
     assert imported == [str(tmp_path / "mine"), "t2t_lite.extras.music"]
     for usr_dir in ("mine.too", "mine", str(tmp_path / "run" / "mine"), str(tmp_path / "run"), str(tmp_path / "moved")):
-        with pytest.raises(UserError, match=rf"run/hparams\.json: usr_dir={shown(usr_dir)}: .*--t2t_usr_dir=FOLDER"):
+        with pytest.raises(UserError, match=rf"run/hparams\.json: usr_dir={usr_dir!r}: .*--t2t_usr_dir=FOLDER"):
             import_usr_dir(str(tmp_path / "run"), CONFIG | {"usr_dir": usr_dir})
     assert len(imported) == 2
 
