@@ -50,8 +50,8 @@ class _PlainReader(SentencePieceEncoder):
         vars(self).update(vars(encoder))
         self.fingerprint = encoder.fingerprint
         self.is_by_word = encoder.is_by_word  # keeps its value, since characters are still normalized one by one
-        self._model = _with_rule(self._model)
-        self._processor = sentencepiece.SentencePieceProcessor(model_proto=self._model)
+        self.model = _with_rule(self.model)
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=self.model)
         self._words = WordCache(self._processor.EncodeAsIds)
 
 

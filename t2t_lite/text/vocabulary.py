@@ -246,6 +246,9 @@ class SentencePieceEncoder(TextEncoder):
     Args:
         path: path of the `.model` file, on any file system that `tf.io.gfile` supports.
 
+    Attributes:
+        model: bytes, the SentencePiece model that encodes texts: the file, but for its rule with `reading_plain`.
+
     Raises:
         UserError: the file does not exist, is not a SentencePiece model, or has different special ids.
     """
@@ -257,14 +260,14 @@ class SentencePieceEncoder(TextEncoder):
         import sentencepiece
 
         self.path = path
-        self._file = self._model = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
+        self._file = self.model = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
         self._processor = sentencepiece.SentencePieceProcessor()
         try:
-            self._processor.LoadFromSerializedProto(self._model)
+            self._processor.LoadFromSerializedProto(self.model)
             self._processor.id_to_piece(list(range(self._processor.vocab_size())))  # a piece may be invalid UTF-8
         except (RuntimeError, ValueError):  # ValueError: the error message is invalid UTF-8
             raise UserError(
-                f"{path}: not a SentencePiece model ({len(self._model):,} bytes). "
+                f"{path}: not a SentencePiece model ({len(self.model):,} bytes). "
                 "Copy the file again, or delete it and run t2t-datagen."
             ) from None
         p = self._processor
@@ -278,11 +281,6 @@ class SentencePieceEncoder(TextEncoder):
         super().__init__(p.vocab_size())
         self._words = WordCache(self._processor.EncodeAsIds)
 
-    @property
-    def model(self):
-        """The SentencePiece model that encodes texts, bytes; with `reading_plain`, its rule differs from the file's."""
-        return self._model
-
     def encode(self, text):
         """Returns the ids of a string, without EOS."""
         if not self.is_by_word or BLANK in text:
@@ -294,7 +292,7 @@ class SentencePieceEncoder(TextEncoder):
         """Whether words can be encoded one by one; see `sentencepiece_model.is_by_word`."""
         from t2t_lite.text import sentencepiece_model
 
-        return sentencepiece_model.is_by_word(self._model)
+        return sentencepiece_model.is_by_word(self.model)
 
     def encode_with_sizes(self, text):
         """Returns (ids, number of UTF-8 bytes of each id, normalized text that they spell, origins of its characters).
@@ -345,8 +343,8 @@ class SentencePieceEncoder(TextEncoder):
 
         # A loaded SavedModel shares resources with the same node name. If two SentencePiece models had the same name,
         # the first of them would be used for both inputs and outputs.
-        name = f"vocabulary_{hashlib.sha256(self._model).hexdigest()[:16]}"
-        return tensorflow_text.SentencepieceTokenizer(model=self._model, out_type=tf.int32, name=name)
+        name = f"vocabulary_{hashlib.sha256(self.model).hexdigest()[:16]}"
+        return tensorflow_text.SentencepieceTokenizer(model=self.model, out_type=tf.int32, name=name)
 
 
 def vocabulary_sizes(encoders):
