@@ -2,6 +2,7 @@
 
 import re
 
+from t2t_lite.corpora.scripts import subtags
 from t2t_lite.errors import UserError, needs
 
 _CODE = re.compile(r"[A-Za-z]{2,3}([_-][0-9A-Za-z]{2,8})*")
@@ -39,11 +40,6 @@ def name_of(code):
         return None
 
 
-def _primary(codes):
-    """Returns the languages of codes, without scripts and regions."""
-    return [re.split("[-_]", code)[0].lower() for code in codes]
-
-
 def api(flags, versions, batcher):
     """Returns the Api, or None if --libretranslate is not set.
 
@@ -60,7 +56,8 @@ def api(flags, versions, batcher):
         raise UserError(f"{where} does not translate texts. Export a translation model, or omit this flag.")
     problem = problem_of(f"{versions.folder}/{version}")
     languages = problem and problem.languages
-    if languages and _primary(languages) == _primary(flags.libretranslate)[::-1] != _primary(flags.libretranslate):
+    trained, given = ([subtags(code)[0] for code in codes] for codes in (languages or (), flags.libretranslate))
+    if trained == given[::-1] != given:
         raise UserError(
             f"{where} translates from {' to '.join(languages)}. Expected the source first: "
             f"--libretranslate={','.join(languages)}."
