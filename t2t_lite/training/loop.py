@@ -71,8 +71,7 @@ class TrainingLoop:
         if step >= train_steps or self._why:
             self.ended_by = "early_stopping" if self._why else "train_steps"
             reason = f"stopped early: {self._why}" if self._why else f"the run is at step {step:,} and {train_steps=:,}"
-            advice = " To continue, set --eval_early_stopping_steps to a larger number, or to 0." if self._why else ""
-            LOGGER.info(f"{reason}: nothing to train.{advice}")
+            LOGGER.info(f"nothing to train: {reason}.")
             self._log.write("end", step, finished=True, reason=self.ended_by)  # a killed run has no such entry
             return self._metrics
         data, batch = self._context.data, int(self._state.batches_read)

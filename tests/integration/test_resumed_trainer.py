@@ -51,7 +51,7 @@ def test_what_contradicts_a_run_is_named(train, remembered, tmp_path, assert_use
     [change] = [line for line in (tmp_path / "run" / "train.log").read_text().splitlines() if "hparams_change" in line]
     assert json.loads(change)["changed"] == {"batch_size": [256, 128]}
     short = call_command("t2t-trainer", "--data_dir=data", "--output_dir=run")
-    assert short.status == 0 and "the run is at step 1 and train_steps=1: nothing to train" in short.stderr
+    assert short.status == 0 and "nothing to train: the run is at step 1 and train_steps=1." in short.stderr
     assert "flags of the run: train_steps=1, schedule=train\n" in short.stderr
     (tmp_path / "run" / "hparams.json").unlink()
     assert_user_error(train(*begun), "run", "model.ckpt-1", "no hparams.json")

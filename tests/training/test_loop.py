@@ -162,7 +162,7 @@ def test_a_run_that_has_nothing_left_makes_up_for_what_a_kill_left_out(
     run = Run(tmp_path, clock, step=step, local_eval_frequency=3)
     assert run.train(train_steps).ended_by == "train_steps"
     assert (run.caught_up, run.metrics, run.read) == ([(step, is_due)], {"loss": -1.0}, 0)
-    assert f"the run is at step {step} and train_steps={train_steps}: nothing to train" in caplog.text
+    assert f"nothing to train: the run is at step {step} and train_steps={train_steps}." in caplog.text
     assert [(line["step"], line["finished"]) for line in run.log("end")] == [(step, True)]
 
 
@@ -177,7 +177,7 @@ def test_a_run_that_ended_early_does_not_train_on(tmp_path, clock, caplog):
     run = Run(tmp_path, clock, step=4, local_eval_frequency=3)
     run.why = {4: "loss was 3"}
     assert run.train(9).ended_by == "early_stopping" and not run.saved and run.read == 0
-    assert "stopped early: loss was 3: nothing to train. To continue, set --eval_early_stopping_steps" in caplog.text
+    assert "nothing to train: stopped early: loss was 3." in caplog.text
     run = Run(tmp_path, clock, local_eval_frequency=3)
     run.why = {6: "loss was 5"}
     assert run.train(9).ended_by == "early_stopping" and run.saves() == [3, 6]
