@@ -15,7 +15,9 @@ import functools
 import os
 import sys
 
+from benchmarks.harness.command import chosen
 from t2t_lite.cli.console import table
+from t2t_lite.errors import UserError
 
 GRAPHS = {
     "training": "a training step, float32",
@@ -107,6 +109,10 @@ def main(argv=None):
     parser.add_argument("--graphs", default=",".join(GRAPHS), help="default: %(default)s")
     parser.add_argument("--operations", action="store_true", help="also print which operations run on which device")
     flags = parser.parse_args(argv)
+    try:
+        names = chosen("--graphs", flags.graphs, GRAPHS)
+    except UserError as error:
+        parser.error(str(error))
     os.environ |= {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
     import tensorflow as tf
 
@@ -114,7 +120,7 @@ def main(argv=None):
 
     (cpu,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-    for name in flags.graphs.split(","):
+    for name in names:
         operations, crossings = placed(graph_of(name))
         wheres = collections.Counter(op.where for op in operations)
         print(f"\n{GRAPHS[name]}: {', '.join(f'{count} operations on {where}' for where, count in wheres.items())}")

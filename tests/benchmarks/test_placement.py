@@ -88,3 +88,9 @@ def test_a_step_of_a_search_waits_for_little():
     rules = {"penalizes_prompts": True, "no_repeat_ngram_size": 2}
     assert to_host(placement.search(beam_search, "transformer_lm", beam_size=2, **rules), 2) == [count, is_open]
     assert to_host(placement.search(sample, "transformer_lm", seeds=True, top_p=0.9, **rules), 2) == [is_open]
+
+
+def test_an_unknown_graph_is_named_before_anything_is_traced(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        placement.main(["--graphs=training,bean"])
+    assert "--graphs: unknown values: bean. Choose one or more of training, mixed" in capsys.readouterr().err
