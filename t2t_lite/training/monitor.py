@@ -237,8 +237,8 @@ def reason_to_stop(rule, history):
         return None
     return (
         f"{rule.metric} improved by less than {rule.metric_delta:g} in {rule.steps:,} steps: it was {before:g} at "
-        f"step {step:,}, and at best {(min if decrease else max)(later):g} in the {last - step:,} steps since; to continue, set "
-        "--eval_early_stopping_steps to a larger number, or to 0"
+        f"step {step:,}, and at best {(min if decrease else max)(later):g} in the {last - step:,} steps since; to "
+        "continue, set --eval_early_stopping_steps to a larger number, or to 0"
     )
 
 

@@ -342,7 +342,7 @@ def test_the_direction_is_the_metrics_own():
     rising = [1.0, 2.0, 3.0, 4.0]
     assert reason_to_stop(EarlyStopping(20, "bleu", 0.5), points("bleu", rising)) is None
     why = reason_to_stop(EarlyStopping(20, "loss", 0.5), points("loss", rising))
-    assert "it was 2 at step 20, and at best 3 in the 20 steps since; to continue, set --eval_early_stopping_steps" in why
+    assert "it was 2 at step 20, and at best 3 in the 20 steps since; to continue, set --eval_early_stopping" in why
 
 
 def test_off_or_without_the_metric_it_never_stops():
