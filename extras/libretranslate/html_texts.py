@@ -3,6 +3,7 @@
 import collections
 import html
 import html.parser
+import itertools
 import re
 
 from t2t_lite.extras.serving.refusals import Refusal
@@ -116,23 +117,18 @@ def _is_text(item):
 def _within(run):
     """Returns the slice of items without the spaces, single tags and pairs of tags that surround the whole sentence."""
     first, last = 0, len(run)
+    ends = _ends([item.raw if item.kind == "tag" else "" for item in run])
     while first < last:
         begin, end = run[first], run[last - 1]
         if not _is_text(begin) and (begin.kind == "text" or _name(begin.raw) in _VOID):
             first += 1
         elif not _is_text(end) and (end.kind == "text" or _name(end.raw) in _VOID):
             last -= 1
-        elif _are_pair(begin, end) and _is_balanced(_tags(run[first + 1 : last - 1])):
+        elif ends.get(first) == last - 1:
             first, last = first + 1, last - 1
         else:
             break
     return slice(first, last)
-
-
-def _are_pair(begin, end):
-    tags = _tags([begin, end])
-    is_pair = len(tags) == 2 and tags[1].startswith("</") and not tags[0].startswith("</")
-    return is_pair and _name(tags[0]) == _name(tags[1])
 
 
 def _tags(items):
@@ -142,11 +138,11 @@ def _tags(items):
 def _joined(items):
     """Joins adjacent texts, which the parser divides at entities."""
     found = []
-    for item in items:
-        if item.kind == "text" and found and found[-1].kind == "text":
-            found[-1] = _Item("text", found[-1].raw + item.raw, found[-1].text + item.text)
-        else:
-            found.append(item)
+    for is_text, group in itertools.groupby(items, key=lambda item: item.kind == "text"):
+        if is_text:
+            raws, texts = zip(*((item.raw, item.text) for item in group), strict=True)
+            group = [_Item("text", "".join(raws), "".join(texts))]
+        found += group
     return found
 
 
@@ -173,14 +169,25 @@ def _count_empty(parts):
 
 def _is_balanced(tags):
     """Returns whether each start tag has an end tag, and elements do not overlap."""
-    names = []
-    for tag in tags:
+    return 2 * len(_ends(tags)) == sum(tag.startswith("</") or _opens(tag) for tag in tags)
+
+
+def _ends(tags):
+    """Returns {index of a start tag: index of its end tag} for the elements that overlap no other element.
+
+    Args:
+        tags: list of str, in which "" stands for a text.
+    """
+    ends, starts = {}, []
+    for at, tag in enumerate(tags):
         if tag.startswith("</"):
-            if not names or names.pop() != _name(tag):
-                return False
-        elif _opens(tag):
-            names.append(_name(tag))
-    return not names
+            if starts and _name(tags[starts[-1]]) == _name(tag):
+                ends[starts.pop()] = at
+            else:
+                starts.clear()  # their elements would overlap the one that ends here
+        elif tag and _opens(tag):
+            starts.append(at)
+    return ends
 
 
 def _opens(tag):
@@ -212,6 +219,7 @@ class _Parser(html.parser.HTMLParser):
             self._lines.append(match.end())
         self._starts = []  # (start position, kind) of each item
         self._open = []  # names of open elements
+        self._num_open = collections.Counter()  # how often each name is in `_open`, which may be too long to search
         self._closed_to = None  # number of open elements after the end of an untranslated element
 
     @property
@@ -243,6 +251,7 @@ class _Parser(html.parser.HTMLParser):
             if is_kept and self._closed_to is None:
                 self._closed_to, kind = len(self._open), "raw"
             self._open.append(tag)
+            self._num_open[tag] += 1
         self._starts.append((self.end, kind))
 
     def handle_startendtag(self, tag, attrs):
@@ -251,18 +260,17 @@ class _Parser(html.parser.HTMLParser):
             self._starts.append((self.end, self._kind("tag" if tag in _INLINE else "block")))
         else:
             self.handle_starttag(tag, attrs)
-            self._open.pop()
+            self._close()
             if self._closed_to == len(self._open):
                 self._closed_to = None
 
     def handle_endtag(self, tag):
         """See `html.parser`."""
         kind = self._kind("tag" if tag in _INLINE else "block")
-        if tag in self._open:
-            inner = self._open[len(self._open) - self._open[::-1].index(tag) :]
-            if left := [name for name in inner if name not in _MAY_STAY_OPEN]:
-                raise Refusal(f"Invalid request: q: <{left[-1]}> is not closed before </{tag}>")
-            del self._open[len(self._open) - len(inner) - 1 :]
+        if self._num_open[tag]:
+            while (name := self._close()) != tag:
+                if name not in _MAY_STAY_OPEN:
+                    raise Refusal(f"Invalid request: q: <{name}> is not closed before </{tag}>")
         elif tag not in _VOID and tag != "p":  # </p> without <p> is an empty paragraph
             raise Refusal(f"Invalid request: q: </{tag}> has no start tag. Expected <{tag}> before it")
         self._starts.append((self.end, kind))
@@ -280,6 +288,12 @@ class _Parser(html.parser.HTMLParser):
         self._starts.append((self.end, self._kind("raw")))
 
     handle_decl = handle_pi = unknown_decl = handle_comment
+
+    def _close(self):
+        """Ends the innermost open element and returns its name."""
+        name = self._open.pop()
+        self._num_open[name] -= 1
+        return name
 
     def _kind(self, kind):
         return kind if self._closed_to is None else "raw"

@@ -3,6 +3,7 @@
 import html
 import random
 import re
+import time
 
 import pytest
 
@@ -110,3 +111,9 @@ def test_any_nesting_of_elements_comes_through():
             assert re.findall("<[^>]*>", found) == re.findall("<[^>]*>", text)
             shown = [" ".join(html.unescape(re.sub("<[^>]*>", " ", one)).split()).lower() for one in (found, text)]
             assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("text", ["<b>" * 5000 + "x" + "</b>" * 5000, "<li>x" * 20_000 + "</p>" * 20_000])
+def test_a_hostile_document_is_divided_in_linear_time(text):
+    start = time.process_time()
+    assert HTMLTexts(text, True).pieces[0] == "x" and time.process_time() - start < 2
