@@ -83,19 +83,21 @@ class LibreTranslateApi(Api):
                 raise Refusal(f"{_shown(code)} is not supported as {role} language. Expected {served['code']}")
 
     def _answers(self, texts, kind, is_abandoned):
-        """Returns the translations of texts; all their lines, or pieces of HTML, are translated in a single batch."""
+        """Returns the translations of texts, whose lines or pieces of HTML are translated separately."""
         version, export = self._versions.find()
         protects_tags = kind == "html" and self._protects_tags(version)
         documents = [HTMLTexts(text, protects_tags) if kind == "html" else TextLines(text) for text in texts]
+        whole = self._translations(export, documents, is_abandoned)
+        # If the model has lost or misplaced tags, the texts between the tags are translated separately.
+        apart = [HTMLTexts(one.text, False) for one, text in zip(documents, whole, strict=True) if text is None]
+        again = iter(self._translations(export, apart, is_abandoned))
+        return [next(again) if text is None else text for text in whole]
+
+    def _translations(self, export, documents, is_abandoned):
+        """Returns the result of `with_translations` for each document; all pieces are translated in a single batch."""
         pieces = [piece for document in documents for piece in document.pieces]
         found = iter(self._run(export, pieces, is_abandoned))
-        whole = [document.with_translations([next(found) for _ in document.pieces]) for document in documents]
-        retried = [document for document, text in zip(documents, whole, strict=True) if text is None]
-        # If the model has lost or misplaced tags, the texts between the tags are translated separately.
-        apart = [HTMLTexts(document.text, False) for document in retried]
-        found = iter(self._run(export, [piece for document in apart for piece in document.pieces], is_abandoned))
-        again = iter([document.with_translations([next(found) for _ in document.pieces]) for document in apart])
-        return [next(again) if text is None else text for text in whole]
+        return [document.with_translations([next(found) for _ in document.pieces]) for document in documents]
 
     def _run(self, export, texts, is_abandoned):
         """Returns the translations of texts. Raises `Refusal` if there are too many texts, or a text is too long."""
