@@ -221,7 +221,7 @@ def read_segments(source, errors="strict"):
         while tag := _SEG.search(line, position):
             for around in _DOC.finditer(line, position, tag.start()):
                 document = around[1]
-            begun, position = number, tag.end()
+            begun, start, position = number, tag.end(), tag.end()
             while not (end := _SEG_END.search(line, position)):
                 number, more = next(lines, (0, None))
                 if more is None or _SEG.search(_SEG_END.split(more)[0]):
@@ -229,9 +229,9 @@ def read_segments(source, errors="strict"):
                         f"{source}, line {begun}: the segment that begins here has no </seg>. The file is damaged: "
                         "download it again."
                     )
-                line = f"{line[position:]} {more}"
-                position = 0
-            yield (_attribute("docid", document), _attribute("id", tag[1])), unescape(line[position : end.start()])
+                position = max(start, len(line) - len("</seg"))  # only the end has not been searched
+                line += f" {more}"
+            yield (_attribute("docid", document), _attribute("id", tag[1])), unescape(line[start : end.start()])
             has_segment, position = True, end.end()
         for around in _DOC.finditer(line, position):
             document = around[1]

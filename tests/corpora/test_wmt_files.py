@@ -178,3 +178,16 @@ def test_a_hostile_line_takes_linear_time(tmp_path, part):
     start = time.process_time()
     assert [text for _, text in wmt_files.read_segments(str(tmp_path / "a.sgm"))] == ["text"]
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("end", ["", "</seg>", "</seg\n>"])
+def test_a_segment_of_many_lines_takes_linear_time(tmp_path, end):
+    (tmp_path / "a.sgm").write_text('<seg id="1">\n' + "some words\n" * 60_000 + end)
+    start = time.process_time()
+    if end:
+        ((_, text),) = wmt_files.read_segments(str(tmp_path / "a.sgm"))
+        assert text.split() == ["some", "words"] * 60_000
+    else:
+        with pytest.raises(UserError, match="line 1: the segment that begins here has no </seg>"):
+            list(wmt_files.read_segments(str(tmp_path / "a.sgm")))
+    assert time.process_time() - start < 2
