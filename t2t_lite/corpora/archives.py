@@ -105,17 +105,17 @@ def member_names(archive):
 def unpacked_if_packed(file, name):
     """Returns a buffered file, which is decompressed if its first bytes or its extension show that this is needed."""
     ending = encodings.packing(file.peek(16)) or os.path.splitext(name)[1].lower()
-    return unpacked(file, ending, name) if ending in files.PACKERS else file
+    return unpacked(file, ending) if ending in files.PACKERS else file
 
 
-def unpacked(file, ending, name="data"):
+def unpacked(file, ending):
     """Returns a buffered file that decompresses the given file; `ending`, a key of `files.PACKERS`, says how.
 
     Reading raises `EOFError` if the compressed data are truncated, and `zlib.error`, `lzma.LZMAError` or `OSError` if
     they are damaged.
     """
     if ending == ".zst":
-        return _Reader(ZstdStream(file, name), buffer_size=_BLOCK)
+        return _Reader(ZstdStream(file), buffer_size=_BLOCK)
     return _Reader(_Unpacker(file, _DECOMPRESSORS[ending]), buffer_size=_BLOCK)
 
 
@@ -271,17 +271,11 @@ class ZstdStream(io.RawIOBase):
 
     Args:
         file: a binary file.
-        name: name of the file, for errors.
-
-    Raises:
-        UserError: pyarrow is not installed.
     """
 
-    def __init__(self, file, name):
-        try:
-            import pyarrow
-        except ImportError:
-            raise UserError(f"{name}: zstd needs pyarrow: pip install pyarrow. Or unpack the file: zstd -d.") from None
+    def __init__(self, file):
+        import pyarrow  # slow, and seldom needed
+
         self._file = file
         self._stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(file, "r"), "zstd")
 
