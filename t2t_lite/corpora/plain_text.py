@@ -29,7 +29,7 @@ _SHOWN = 5
 REASON = "bad lines"
 
 
-def read_lines(path, on_bad_line=None, errors="strict", has_lines=True):
+def read_lines(path, on_bad_line=None, errors="strict"):
     """Yields the lines of a text file, without line ends.
 
     Args:
@@ -37,8 +37,6 @@ def read_lines(path, on_bad_line=None, errors="strict", has_lines=True):
         on_bad_line: None, or a function called with a message about each line that is not UTF-8; such a line is yielded
             as None.
         errors: "strict", or "replace" to replace bytes that are not UTF-8 with U+FFFD without a message.
-        has_lines: bool, whether to refuse a text whose lines end in CR alone; False if the user may have chosen another
-            delimiter, such as CR.
 
     Raises:
         UserError: the file does not exist, is unreadable, empty or damaged, or is not UTF-8 (the message names the
@@ -46,7 +44,7 @@ def read_lines(path, on_bad_line=None, errors="strict", has_lines=True):
     """
     number = valid = bad = 0
     with naming_errors(path), open_binary(path) as file:
-        encodings.check_head(path, file.peek(encodings.HEAD), has_lines)
+        encodings.check_head(path, file.peek(encodings.HEAD))
         for number, raw in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
             if len(raw) > LONGEST_LINE:
                 raise too_long(path, number)

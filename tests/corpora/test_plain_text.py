@@ -171,8 +171,7 @@ def test_bad_lines_of_running_text_are_left_out(tmp_path, data, expected):
     assert len(told) == 1
 
 
-def test_cr_may_divide_a_text(tmp_path):
-    assert list(plain_text.read_lines(write(tmp_path / "a", "a\rb\r"), has_lines=False)) == ["a\rb"]
+def test_a_cr_may_end_a_text(tmp_path):
     assert list(plain_text.read_lines(write(tmp_path / "a", "one line\r"))) == ["one line"]
 
 
