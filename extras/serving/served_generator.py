@@ -12,6 +12,7 @@ from t2t_lite.decoding.answering import continuation
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.search.searcher import bucket_width
 from t2t_lite.errors import UserError
+from t2t_lite.export.signatures import LARGEST_EXTRA_LENGTH
 from t2t_lite.extras.serving.model_versions import load_export
 from t2t_lite.extras.serving.refusals import Refusal
 from t2t_lite.extras.serving.token_scores import TokenScorer, TokenTexts
@@ -20,7 +21,6 @@ from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.rows import longest_text
 from t2t_lite.text.vocabulary import EOS_ID
 
-MOST_TOKENS = 512  # maximum per request, unless the export allows more (as in `with_options`)
 _SHORTEN = "Shorten it, or export the model with a larger --decode_hparams=max_input_size=N."
 _MOST_TRACED = 64  # maximum number of combinations of settings whose traced steps are kept
 
@@ -75,7 +75,7 @@ class ServedGenerator:
             )
         self._generator = Generator.load(path)
         self.options = SearchOptions(**{**facts["search"], "beam_size": 1})
-        self.most_tokens = max(MOST_TOKENS, self.options.extra_length)
+        self.most_tokens = max(LARGEST_EXTRA_LENGTH, self.options.extra_length)  # as for `with_options`
         self.longest_prompt = facts["max_input_length"]
         self._encoder = self._generator.encoders["targets"]
         self.token_texts, self._scorer = TokenTexts(self._encoder), TokenScorer(self._generator.model)

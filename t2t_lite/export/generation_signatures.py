@@ -16,14 +16,12 @@ from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.search.rules import CONTINUES, rules_of, text_tables
 from t2t_lite.decoding.search.sampling import sample
 from t2t_lite.decoding.texts import check_options
-from t2t_lite.export.signatures import sample_texts, scores_of_targets
-from t2t_lite.settings.ranges import ALPHA, NEW_TOKENS, Range, typed_value
+from t2t_lite.export.signatures import LARGEST_EXTRA_LENGTH, callers_alpha, sample_texts, scores_of_targets
+from t2t_lite.settings.ranges import NEW_TOKENS, Range, typed_value
 from t2t_lite.settings.search_options import SearchOptions, kept_settings
 from t2t_lite.text.reading_graph import beginnings, encoding, longest_input, texts_spec, valid
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
-# Limits for the options that callers may set.
-_LARGEST_ALPHA, _LARGEST_EXTRA_LENGTH = float(ALPHA.most), 512
 _ANY_LENGTH = 2**16
 _TABLE = """\
 | signature | inputs | outputs |
@@ -107,11 +105,10 @@ class GenerationSignatures:
     def with_alpha(self, inputs, alpha, extra_length):
         """Like `generate`; alpha float32 and extra_length int32 are scalars, or [batch], one value per row.
 
-        alpha is clipped to the range 0 to 5, and extra_length to the range 1 to 512. If the export's own value is above
-        the range, it is the upper limit instead. If alpha is NaN, the export's alpha is used.
+        For alpha see `callers_alpha`. extra_length is clipped to the range 1 to 512, or up to the export's own value if
+        that is larger.
         """
-        alpha = tf.where(tf.math.is_nan(alpha), self._options.alpha, alpha)
-        alpha = tf.clip_by_value(alpha, 0.0, max(_LARGEST_ALPHA, self._options.alpha))
+        alpha = callers_alpha(alpha, self._options.alpha)
         return self._generate(inputs, alpha, self._options.seed, self._clipped(extra_length))
 
     def with_seed(self, inputs, seed, extra_length):
@@ -159,7 +156,7 @@ class GenerationSignatures:
         return {"search": f"{how}; {rules}; {longest}"}, _TABLE.format(option=option)
 
     def _clipped(self, extra_length):
-        return tf.clip_by_value(extra_length, 1, max(_LARGEST_EXTRA_LENGTH, self._longest))
+        return tf.clip_by_value(extra_length, 1, max(LARGEST_EXTRA_LENGTH, self._longest))
 
     def _generate(self, texts, alpha, seed, extra_length):
         ends, is_cut = beginnings(valid(texts), self.max_input_length, ends=True)

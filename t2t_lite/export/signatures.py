@@ -25,9 +25,7 @@ from t2t_lite.settings.search_options import SearchOptions, kept_settings
 from t2t_lite.text.reading_graph import as_many, blanked, longest_input, reader, texts_spec
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
-# Limits for the options that callers may set.
-_LARGEST_ALPHA, _LARGEST_EXTRA_LENGTH = float(ALPHA.most), 512
-
+LARGEST_EXTRA_LENGTH = 512  # the most that a call may set, unless the export itself has more
 _IDS = tf.TensorSpec([None, None], tf.int32)
 _TABLE = """\
 | signature | inputs | outputs |
@@ -152,12 +150,11 @@ class TextSignatures:
     def with_options(self, inputs, alpha, extra_length):
         """Like `serving_default`; alpha float32 and extra_length int32 are scalars, or [batch], one value per row.
 
-        alpha is clipped to the range 0 to 5, and extra_length to the range 0 to 512. If the export's own value is above
-        the range, it is the upper limit instead. If alpha is NaN, the export's alpha is used.
+        For alpha see `callers_alpha`. extra_length is clipped to the range 0 to 512, or up to the export's own value if
+        that is larger.
         """
-        alpha = tf.where(tf.math.is_nan(alpha), self._options.alpha, alpha)
-        alpha = tf.clip_by_value(alpha, 0.0, max(_LARGEST_ALPHA, self._options.alpha))
-        most = max(_LARGEST_EXTRA_LENGTH, self._options.extra_length)
+        most = max(LARGEST_EXTRA_LENGTH, self._options.extra_length)
+        alpha = callers_alpha(alpha, self._options.alpha)
         return self._best(inputs, alpha, tf.clip_by_value(extra_length, 0, most))
 
     def n_best(self, inputs):
@@ -263,6 +260,11 @@ class TextSignatures:
         encoder = self.encoders[side]
         names = tf.constant(["", *encoder.pieces(range(1, encoder.vocab_size))])
         return tf.gather(names, ids)
+
+
+def callers_alpha(alpha, own):
+    """Returns a caller's alpha, clipped to the range 0 to 5, or the export's own alpha if the caller's is NaN."""
+    return tf.clip_by_value(tf.where(tf.math.is_nan(alpha), own, alpha), 0.0, float(ALPHA.most))
 
 
 def write_warmup(export, calls, model_name):

@@ -229,7 +229,7 @@ def test_a_call_may_ask_for_what_the_export_makes_itself_and_no_more(searched, t
     for largest, asked, expected in (
         (own - 1, 9999, own), (own - 1, own, own), (own - 1, own - 1, own - 1), (own, own + 1, own),
     ):  # fmt: skip
-        monkeypatch.setattr(generation_signatures, "_LARGEST_EXTRA_LENGTH", largest)
+        monkeypatch.setattr(generation_signatures, "LARGEST_EXTRA_LENGTH", largest)
         assert limit(asked) == expected, (largest, asked)
 
 

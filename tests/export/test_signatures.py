@@ -81,7 +81,7 @@ def test_of_positions_that_both_sides_share_inputs_have_half_and_outputs_the_res
 @pytest.mark.slow
 def test_a_request_may_ask_for_as_much_as_the_export_has(eager, monkeypatch):
     """Though it is more than others may ask for."""
-    monkeypatch.setattr("t2t_lite.export.signatures._LARGEST_EXTRA_LENGTH", 1)
+    monkeypatch.setattr("t2t_lite.export.signatures.LARGEST_EXTRA_LENGTH", 1)
     translator, signatures = made(9, end_bias=-99.0, beam_size=1, extra_length=4)
     for asked, length in ((4, 4), (9, 4), (2, 2)):
         found = signatures.with_options(tf.constant(["ab", "c"]), tf.constant(0.6), tf.constant(asked))
