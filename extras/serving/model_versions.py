@@ -33,12 +33,10 @@ class ModelVersions:
         name: str, the model's name in messages.
         folder: str, the folder of the numbered exports (`export_dir`).
         load: function that takes a path, and returns a ServedExport that is ready for requests or raises `UserError`.
-            If None, `load_export` is used.
     """
 
-    def __init__(self, name, folder, load=None):
-        self.name, self.folder = name, folder
-        self._load = load or load_export
+    def __init__(self, name, folder, load):
+        self.name, self.folder, self._load = name, folder, load
         self._served = None  # (version, ServedExport)
         self._states = {}  # {version: (state, gRPC code, message)}
         self._freed = []
@@ -136,6 +134,7 @@ class ModelVersions:
 
     def _loaded(self, number, path):
         self._states[number] = ("LOADING", "OK", "")
+        LOGGER.info(f"Loading {path}; this may take half a minute.")
         try:
             return self._load(path)
         except UserError as error:
@@ -162,6 +161,16 @@ def load_export(path):
 
     export = ServedExport(path)
     export.warm_up()
+    return export
+
+
+def load_with_generator(path):
+    """Like `load_export`, but the ServedExport also has a `generator`. Raises `UserError`: see `ServedGenerator`."""
+    from t2t_lite.extras.serving.served_generator import ServedGenerator  # imports Keras
+
+    generator = ServedGenerator(path)
+    export = load_export(path)
+    export.generator = generator
     return export
 
 

@@ -13,7 +13,6 @@ from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.search.searcher import bucket_width
 from t2t_lite.errors import UserError
 from t2t_lite.export.signatures import LARGEST_EXTRA_LENGTH
-from t2t_lite.extras.serving.model_versions import load_export
 from t2t_lite.extras.serving.refusals import Refusal
 from t2t_lite.extras.serving.token_scores import TokenScorer, TokenTexts
 from t2t_lite.runs.locating import find_run, read_facts
@@ -23,14 +22,6 @@ from t2t_lite.text.vocabulary import EOS_ID
 
 _SHORTEN = "Shorten it, or export the model with a larger --decode_hparams=max_input_size=N."
 _MOST_TRACED = 64  # maximum number of combinations of settings whose traced steps are kept
-
-
-def load_with_generator(path):
-    """Loads the export at a path, and returns its ServedExport with a `generator`. Raises `UserError`."""
-    generator = ServedGenerator(path)
-    export = load_export(path)
-    export.generator = generator
-    return export
 
 
 class ServedPrompt(typing.NamedTuple):

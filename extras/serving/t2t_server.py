@@ -103,11 +103,11 @@ def run(flags):
     from t2t_lite.extras.serving.http_server import address_of, open_listener, serve
 
     with open_listener(flags.host, flags.port) as listener:  # a port in use is reported before the model is loaded
-        from t2t_lite.extras.serving.model_versions import ModelVersions, watching
+        from t2t_lite.extras.serving.model_versions import ModelVersions, load_export, load_with_generator, watching
         from t2t_lite.extras.serving.server_metrics import ServerMetrics
 
         name, metrics = flags.servable_name, ServerMetrics()
-        versions = ModelVersions(name, flags.export_dir, _load_with_generator if flags.max_streams else _load)
+        versions = ModelVersions(name, flags.export_dir, load_with_generator if flags.max_streams else load_export)
         try:
             versions.refresh()
         except UserError as error:
@@ -125,33 +125,27 @@ def run(flags):
             most_waiting=flags.max_enqueued_batches * flags.max_execution_batch_size,
         )
         batcher = SentenceBatcher(batcher, flags.split_sentences, flags.max_batch_size)
-        origins = [origin.lower() for origin in flags.allow_origin]
-        limits = flags.max_batch_size, flags.max_body_bytes
-        apis = [api for part in parts("t2t-server") if (api := part.api(flags, versions, batcher))]
-        server = RestServer(versions, batcher, metrics, *limits, origins, flags.max_streams, apis)
+        server = RestServer(
+            versions,
+            batcher,
+            metrics,
+            most_rows=flags.max_batch_size,
+            longest_body=flags.max_body_bytes,
+            origins=[origin.lower() for origin in flags.allow_origin],
+            most_streams=flags.max_streams,
+            apis=[api for part in parts("t2t-server") if (api := part.api(flags, versions, batcher))],
+        )
         address = address_of(listener)
         LOGGER.info(f"Serving {versions}, at {address}{model_path(name)}; in a browser: {address}/")
         with watching(versions, flags.poll_secs):
-            hooks = {"on_stop": server.stop, "on_last": server.end_streams}
-            serve(server, listener, flags.max_body_bytes, drain_seconds=flags.drain_secs, **hooks)
-
-
-def _load(path):
-    from t2t_lite.extras.serving.model_versions import load_export
-
-    _announce(path)
-    return load_export(path)
-
-
-def _load_with_generator(path):
-    _announce(path)
-    from t2t_lite.extras.serving.served_generator import load_with_generator
-
-    return load_with_generator(path)
-
-
-def _announce(path):
-    LOGGER.info(f"Loading {path}; this may take half a minute.")
+            serve(
+                server,
+                listener,
+                flags.max_body_bytes,
+                drain_seconds=flags.drain_secs,
+                on_stop=server.stop,
+                on_last=server.end_streams,
+            )
 
 
 main = _app.command("t2t-server", define_flags, run, check)

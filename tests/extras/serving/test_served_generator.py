@@ -12,9 +12,9 @@ from t2t_lite.export.signatures import TextSignatures
 from t2t_lite.extras.serving import served_generator
 from t2t_lite.extras.serving.completion_requests import CompletionRequest
 from t2t_lite.extras.serving.completions import Completions
-from t2t_lite.extras.serving.model_versions import ModelVersions
+from t2t_lite.extras.serving.model_versions import ModelVersions, load_with_generator
 from t2t_lite.extras.serving.refusals import Refusal
-from t2t_lite.extras.serving.served_generator import ServedGenerator, load_with_generator
+from t2t_lite.extras.serving.served_generator import ServedGenerator
 from t2t_lite.settings.search_options import SearchOptions
 from tests.decoding.runs import make_language_model_run, make_run
 from tests.export.served import HOSTILE

@@ -239,7 +239,7 @@ from t2t_lite.extras.serving import http_server
 from t2t_lite.extras.serving import server_metrics
 from t2t_lite.extras.serving import model_versions
 from t2t_lite.extras.serving import rest_server
-versions = model_versions.ModelVersions("translate", sys.argv[1])
+versions = model_versions.ModelVersions("translate", sys.argv[1], model_versions.load_export)
 versions.refresh()
 _, export = versions.find()
 assert len(export.signatures["serving_default"]({"inputs": np.array([b"a"])})["outputs"]) == 1
