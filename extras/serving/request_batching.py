@@ -4,6 +4,7 @@ import collections
 import math
 import threading
 import time
+import typing
 
 import numpy as np
 
@@ -136,11 +137,13 @@ class Batcher:
             first += part.rows
 
 
-class _Part:
+class _Part(typing.NamedTuple):
     """The rows of a request that are computed in one call; `first` is the index of the first row."""
 
-    def __init__(self, request, first, rows, inputs):
-        self.request, self.first, self.rows, self.inputs = request, first, rows, inputs
+    request: "_Request"
+    first: int
+    rows: int
+    inputs: dict
 
 
 class _Request:
