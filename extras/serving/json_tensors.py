@@ -188,15 +188,12 @@ def _scalar(value, dtype):
         except (binascii.Error, ValueError):  # ValueError: the text is not ASCII
             raise Refusal("Unable to base64 decode") from None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    is_right = (
-        isinstance(value, bool)
-        if dtype == "bool"
-        else is_number and abs(value) <= float(dtype.max)
-        if dtype.is_floating
-        else is_number and isinstance(value, int) and int(dtype.min) <= value <= int(dtype.max)
-        if dtype.is_integer
-        else False
-    )
+    if dtype == "bool":
+        is_right = isinstance(value, bool)
+    elif dtype.is_floating:
+        is_right = is_number and abs(value) <= float(dtype.max)
+    else:
+        is_right = dtype.is_integer and isinstance(value, int) and is_number and dtype.min <= value <= dtype.max
     if not is_right:
         name = _NAMES.get(dtype.name, dtype.name)
         raise _invalid(value, f"Type: {_json_type(value)} is not of expected type: {name}")
@@ -204,14 +201,19 @@ def _scalar(value, dtype):
 
 
 def _plain(name, tensor):
-    """Returns an array as a JSON value. A float32 has only as many digits as identify it."""
+    """Returns an array as a JSON value."""
     if tensor.dtype == object:
         return _map(_bytes_object if name.endswith("_bytes") else _text, tensor.tolist())
     if tensor.dtype == np.float32:
         if tensor.ndim > 1 and tensor.size > _NUMBERS_AT_ONCE:  # other threads wait while NumPy formats numbers
             return [_plain(name, row) for row in tensor]
-        return tensor.astype(str).astype(float).tolist()
+        return short_floats(tensor)
     return tensor.tolist()
+
+
+def short_floats(array):
+    """Returns a float32 array as nested lists of float, which have only as many digits as identify a float32."""
+    return array.astype(str).astype(float).tolist()
 
 
 def _map(function, value):

@@ -4,11 +4,13 @@ import codecs
 import functools
 import itertools
 import threading
+import typing
 
 import numpy as np
 import tensorflow as tf
 
 from t2t_lite.decoding.scoring import GivenTargets
+from t2t_lite.extras.serving.json_tensors import short_floats
 from t2t_lite.models.outputs import named_outputs
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
@@ -41,7 +43,7 @@ class TokenScorer:
         return [RowScores(row[:, 0], row[:, 1 : 1 + count], row[:, 1 + count :].astype(int)) for row in found]
 
 
-class RowScores:
+class RowScores(typing.NamedTuple):
     """The scores of a row of ids.
 
     Attributes:
@@ -50,8 +52,9 @@ class RowScores:
         top_ids: int [length, count], the ids with these log-probabilities; never the padding id.
     """
 
-    def __init__(self, log_probs, top_log_probs, top_ids):
-        self.log_probs, self.top_log_probs, self.top_ids = log_probs, top_log_probs, top_ids
+    log_probs: np.ndarray
+    top_log_probs: np.ndarray
+    top_ids: np.ndarray
 
 
 def _scores(model, count, inputs, targets):  # `inputs` is always empty
@@ -124,7 +127,7 @@ class TokenTexts:
             has_echo: bool, whether the answer begins with the prompt.
         """
         row, num_begin = found.prompt.ids + found.ids, found.prompt.num_begin
-        values = _floats(found.scores.log_probs) if row else []
+        values = short_floats(found.scores.log_probs) if row else []
         top = [self._most_probable(row, at, found.scores, values, count) for at in range(len(row))]
         row, values, top = [EOS_ID] * num_begin + row, [None] * num_begin + values, [None] * num_begin + top
         if found.prompt.ids or num_begin:
@@ -140,7 +143,7 @@ class TokenTexts:
     def _most_probable(self, row, at, scores, values, count):
         """Returns {text: log-probability} of the most probable ids at a position, and of the actual id."""
         found = {}
-        best = zip(scores.top_ids[at, :count].tolist(), _floats(scores.top_log_probs[at, :count]), strict=True)
+        best = zip(scores.top_ids[at, :count].tolist(), short_floats(scores.top_log_probs[at, :count]), strict=True)
         for i, value in [*best, (row[at], values[at])]:
             found.setdefault(self.text(i), value)  # if several ids have the same text, the most probable one counts
         return found
@@ -149,8 +152,3 @@ class TokenTexts:
         if i == EOS_ID:
             return self.end.encode()
         return self._encoder.pieces([i])[0].encode() if self._bytes is None else self._bytes[i]
-
-
-def _floats(values):
-    """Returns float32 values with only as many digits as identify them."""
-    return np.asarray(values).astype(str).astype(float).tolist()
