@@ -41,11 +41,11 @@ _STREAM_SETTINGS = ("sampling_method", *_SAMPLING, *_STREAM)
 
 
 def interact(show):
-    """Calls `show` with each typed line until q or the end of input, and prints failures."""
+    """Calls `show` with each typed line until q or the end of input, and prints errors."""
     for line in console.typed_lines(">> ", LONGEST_LINE):
         try:
             show(line)
-        except Failure as error:
+        except (UserError, Failure) as error:
             print(error, file=sys.stderr)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.extras.query_client import client as query
-from t2t_lite.extras.query_client.line_queries import LineQueries
+from t2t_lite.extras.query_client.line_queries import LineQueries, interact
 from tests import faults
 
 ENCODERS = {
@@ -89,6 +89,13 @@ def test_the_lines_of_an_encoder_of_two_texts_have_two_columns(names, tmp_path):
     (tmp_path / "in").write_text("a\n")
     with pytest.raises(query.ServerError, match="Missing named input"):
         LineQueries(query.Client(transport)).translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
+
+
+def test_a_typed_line_without_its_columns_does_not_end_the_prompt(monkeypatch, capsys):
+    monkeypatch.setattr("t2t_lite.cli.console.typed_lines", lambda *_: ["a\tbb", "a", "ccc\t"])
+    interact(LineQueries(query.Client(Pairs(("first", "second")))).show)
+    shown = capsys.readouterr()
+    assert shown.out.count("Output: ") == 2 and shown.err.startswith("line 1: 1 column. Expected first and second")
 
 
 class NBest:
