@@ -77,7 +77,7 @@ class PairFilter:
       of memory. Among 40 million different pairs, the probability of any mistake is 1 in 20,000.
 
     Args:
-        wanted: the result of `parse_filters`.
+        thresholds: the result of `parse_filters`.
         languages: the language codes of (inputs, targets), which only wrong_script uses.
         removed: Counter in which the removed pairs are counted by filter.
 

@@ -216,7 +216,7 @@ def _before(texts, stops):
 
 
 def _without(prompts, texts):
-    """Removes prompts [batch] from the beginning of texts, as in `decoding.text_model.continuation`."""
+    """Removes prompts [batch] from the beginning of texts, as in `decoding.answering.continuation`."""
     # A character may be split between prompt and continuation. Then its first bytes become U+FFFD in the decoded
     # prompt, but not in the decoded whole text.
     length = tf.strings.length(prompts)
