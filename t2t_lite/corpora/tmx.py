@@ -14,6 +14,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from t2t_lite.corpora import encodings, plain_text
+from t2t_lite.corpora.scripts import subtags
 from t2t_lite.errors import UserError, shown
 
 _BLOCK = 2**16
@@ -110,12 +111,13 @@ def _pair(variants, languages):
 @functools.lru_cache(maxsize=1024)
 def _rank(language, target):
     """Returns how well a language matches the target, from 0 (no match) to 3 (the same code)."""
-    language, target = (code.replace("_", "-").casefold() for code in (language, target))
+    language, target = subtags(language), subtags(target)
     if language == target:
         return 3
-    if language.startswith(f"{target}-") or target.startswith(f"{language}-"):
-        return 2 if language else 0
-    return 1 if language and language.partition("-")[0] == target.partition("-")[0] else 0
+    shared = min(len(language), len(target))
+    if language[:shared] == target[:shared]:
+        return 2
+    return int(language[0] == target[0])
 
 
 class _Units:
