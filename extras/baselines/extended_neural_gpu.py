@@ -199,7 +199,7 @@ class ExtendedNeuralGPU(NeuralGPU):
         super().__init__(vocab_size, target_vocab_size, num_layers, kernel_size, dropout, **kwargs)
         own = {"dtype": self.dtype_policy}
         cell = OutputStep(self.config["hidden_size"], kernel_size, num_layers, name="step", **own)
-        self.output_dropout = type(self.dropout)(dropout, name="output_dropout", **own)
+        self.output_dropout = Dropout(dropout, name="output_dropout", **own)
         self.outputs_of_steps = keras.layers.RNN(cell, return_sequences=True, name="output_steps", **own)
 
     def build_layers(self, shape):
