@@ -104,11 +104,12 @@ def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):
     cells = [(at, row[column].strip()) for at, row in rows]
     end = cells[-1][0] if cells else len(lines) + 1
     blanks = [at - header for at, line in lines if header < at < end and not line.strip()]
-    for at, cell in cells:
-        if as_label(cell) is None:
+    answers = [as_label(cell) for _, cell in cells]
+    for (at, cell), answer in zip(cells, answers, strict=True):
+        if answer is None:
             place = "first column" if not column else f"column {column + 1}"
             raise UserError(f"{path}, line {at}: found {shown(cell)} in the {place}. Expected a number.")
-    return [as_label(cell) for _, cell in cells], blanks
+    return answers, blanks
 
 
 def warn_of_forms(path, answers, golds):
@@ -156,18 +157,15 @@ class AnswerMetric:
 
 
 def _labels():
-    return _installed("sklearn.metrics", "scikit-learn")
+    with needs("scikit-learn", "labels", "this metric"):
+        import sklearn.metrics
+    return sklearn.metrics
 
 
 def _numbers():
-    return _installed("scipy.stats", "scipy")
-
-
-def _installed(module, package):
-    import importlib
-
-    with needs(package, "labels", "this metric"):
-        return importlib.import_module(module)
+    with needs("scipy", "labels", "this metric"):
+        import scipy.stats
+    return scipy.stats
 
 
 def _pairs(predicted, expected):
