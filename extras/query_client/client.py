@@ -272,10 +272,8 @@ def open_client(server, servable, *, protocol=None, tls=None, timeout=10.0, retr
     Raises:
         UserError: an address or a file is invalid, or the packages of `t2t_lite[serving]` for gRPC are missing.
     """
-    timeout, retries = (
-        typed_value("timeout", timeout, float, TIMEOUT),
-        typed_value("retries", retries, int, RETRIES),
-    )
+    timeout = typed_value("timeout", timeout, float, TIMEOUT)
+    retries = typed_value("retries", retries, int, RETRIES)
     address = Address.parse(server, protocol, tls is not None)
     tls = tls or (Tls() if address.encrypted else None)
     if address.protocol == "rest":

@@ -132,8 +132,14 @@ def run(flags):
     with contextlib.closing(client):
         if flags.stream:
             return StreamedQueries(client, flags.decode_hparams).run(flags.inputs_once)
-        output = {"as_json": flags.n_best_format == "json", "signature": flags.signature_name}
-        queries = LineQueries(client, flags.decode_hparams, flags.batch_size, flags.split_sentences, **output)
+        queries = LineQueries(
+            client,
+            flags.decode_hparams,
+            flags.batch_size,
+            flags.split_sentences,
+            as_json=flags.n_best_format == "json",
+            signature=flags.signature_name,
+        )
         if flags.status:
             return _print_status(client)
         if flags.inputs_once is not None:
