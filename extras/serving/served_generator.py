@@ -71,8 +71,9 @@ class ServedGenerator:
         self._encoder = self._generator.encoders["targets"]
         self.token_texts, self._scorer = TokenTexts(self._encoder), TokenScorer(self._generator.model)
         self._traced, self._lock = set(), threading.Lock()
-        for _ in self.stream("a", 2, self.options):
-            pass  # traces the first steps before requests arrive
+        # Traces the first steps before requests arrive, with an id as prompt, because no text suits every vocabulary.
+        for _ in self.stream([self._encoder.vocab_size - 1], 2, self.options):
+            pass
 
     def stream(self, prompt, max_tokens, options):
         """Returns a GenerationStream that continues a prompt.

@@ -14,6 +14,7 @@ from t2t_lite.data import batching
 from t2t_lite.data.records import Records
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.errors import UserError
+from t2t_lite.export import export_saved_model
 from t2t_lite.export.generation_signatures import GenerationSignatures
 from t2t_lite.extras.images.png_files import png_bytes, read_png
 from t2t_lite.settings.config import HParams
@@ -193,3 +194,12 @@ def test_an_export_makes_whole_images_unless_a_call_says_less(run):
     part = functions["with_options"](inputs, tf.constant(0.6), tf.constant([5, 9, 99]))["outputs"].numpy()
     assert part.tolist() == shown([every[0][:5], every[1][:9], every[2]])
     assert "outputs complete examples of 37" in signatures.card()[0]["search"]
+
+
+@pytest.mark.slow
+def test_a_server_streams_images(run, tmp_path):
+    served_generator = pytest.importorskip("t2t_lite.extras.serving.served_generator")
+    generator, options = Generator.load(str(run)), {"sampling": False, "beam_size": 1}
+    served = served_generator.ServedGenerator(export_saved_model(generator, str(tmp_path / "export"), **options))
+    stream, (expected,) = served.stream("old dog", 36, served.options), generator.generate(["old dog"], **options)
+    assert "".join(stream) == expected.text and stream.ids == expected.ids
