@@ -82,13 +82,19 @@ class ServedGenerator:
             prompt: str or list of ids. If it exceeds the limit of the export's signatures, only its end is read.
             max_tokens: int, the maximum number of ids in the continuation.
             options: SearchOptions.
+
+        Raises:
+            Refusal: the vocabulary cannot encode the prompt.
         """
         longest = longest_text(self.longest_prompt) if isinstance(prompt, str) else self.longest_prompt
         end = prompt[-longest:]  # encoding a prompt of megabytes would take many seconds
         options = vars(options) | {"max_new_tokens": max_tokens, "max_prompt_length": self.longest_prompt}
         del options["extra_length"]
         with self._lock:
-            stream = self._generator.stream(end, **options)
+            try:
+                stream = self._generator.stream(end, **options)
+            except UserError as error:
+                raise Refusal(f"prompt: {str(error).removeprefix('prompt 1: ')}") from None
             self._limit_traces(bucket_width(len(stream.prompt_ids)), options)
         stream.truncated |= len(end) < len(prompt)
         return stream

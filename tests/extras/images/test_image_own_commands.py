@@ -199,7 +199,11 @@ def test_an_export_makes_whole_images_unless_a_call_says_less(run):
 @pytest.mark.slow
 def test_a_server_streams_images(run, tmp_path):
     served_generator = pytest.importorskip("t2t_lite.extras.serving.served_generator")
+    from t2t_lite.extras.serving.refusals import Refusal
+
     generator, options = Generator.load(str(run)), {"sampling": False, "beam_size": 1}
     served = served_generator.ServedGenerator(export_saved_model(generator, str(tmp_path / "export"), **options))
     stream, (expected,) = served.stream("old dog", 36, served.options), generator.generate(["old dog"], **options)
     assert "".join(stream) == expected.text and stream.ids == expected.ids
+    with pytest.raises(Refusal, match=r"^prompt: 'mouse' is not a class of these images"):
+        served.stream("mouse", 36, served.options)
