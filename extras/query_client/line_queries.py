@@ -220,11 +220,11 @@ def _described(hypothesis):
 def _unpadded(answer):
     """Removes the padding ("", 0 and zero vectors) that makes the answers of a request equally long."""
     lists = {name: value for name, value in answer.items() if isinstance(value, list)}
-    if (length := answer.get("lengths")) is not None:  # outputs of the signatures features and score
+    if isinstance(length := answer.get("lengths"), int):  # outputs of the signatures features and score
         return answer | {name: value[:length] for name, value in lists.items()}
     if "tokens" in lists:  # outputs of the signature "tokens"
-        counts = {name: _count(lists.get(name, [])) for name in ("tokens", "input_tokens")}
-        return answer | {name: value[: counts[name.replace("ids", "tokens")]] for name, value in lists.items()}
+        counts = {name: _count(lists[name]) for name in ("tokens", "input_tokens") if name in lists}
+        return answer | {name: value[: counts.get(name.replace("ids", "tokens"))] for name, value in lists.items()}
     of_texts = [value for value in lists.values() if _texts(value)]
     if not of_texts:
         return answer

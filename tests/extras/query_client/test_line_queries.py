@@ -255,6 +255,11 @@ SIGNATURES = {
         [{"scores": -1.5, "lengths": 1, "token_scores": [-1.5]},
          {"scores": -2, "lengths": 2, "token_scores": [-1, -1]}],
     ),
+    "of another program": (
+        {"tokens": [["a", ""], ["b", "c"]], "classes": [[1, 2], [3, 0]], "lengths": [[1], [2]]},
+        [{"tokens": ["a"], "classes": [1, 2], "lengths": [1]},
+         {"tokens": ["b", "c"], "classes": [3, 0], "lengths": [2]}],
+    ),
 }  # fmt: skip
 
 
