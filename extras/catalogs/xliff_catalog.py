@@ -4,7 +4,7 @@ import copy
 
 from t2t_lite import registry
 from t2t_lite.corpora.catalogs import Catalog, joined_lines
-from t2t_lite.corpora.tmx import not_xml, xml_parser
+from t2t_lite.corpora.tmx import xml_errors, xml_parser
 from t2t_lite.errors import UserError, needs, shown
 from t2t_lite.extras.catalogs.catalog_files import UNFINISHED, UNTRANSLATED, read_catalog
 from t2t_lite.extras.catalogs.text_pieces import TextPieces
@@ -88,8 +88,6 @@ def _plain(element):
 
 def _parsed(source):
     """Returns translate-toolkit's store of a file. Raises `UserError` unless the file is XLIFF 1.0 to 1.2."""
-    from xml.parsers import expat
-
     data = read_catalog(source, "Divide it into several files, each with some of its <file> elements.")
     roots = []
 
@@ -97,10 +95,8 @@ def _parsed(source):
         if not roots:
             roots.append((name.rpartition(":")[2], attributes.get("version", "")))
 
-    try:
+    with xml_errors(source, "an XLIFF file, <xliff>"):
         xml_parser(source, start, None, None).Parse(data, True)
-    except expat.ExpatError as error:
-        raise not_xml(source, error, "an XLIFF file, <xliff>") from None
     name, version = roots[0]
     if name != "xliff" or version not in ("1.0", "1.1", "1.2"):
         found = f"XLIFF {shown(version)}" if name == "xliff" else f"<{name[:40]}>"

@@ -7,6 +7,7 @@ external document type to which a file refers is not loaded.
 
 import codecs
 import collections
+import contextlib
 import functools
 import html.entities
 import re
@@ -134,19 +135,15 @@ class _Units:
         """Yields each unit as a list of its `_Variant`s."""
         with plain_text.naming_errors(self._source), plain_text.open_binary(self._source) as file:
             encoding = _encoding(self._source, file.peek(encodings.HEAD))
-            try:
-                for part, is_last in self._decoded(file, encoding):
+            for part, is_last in self._decoded(file, encoding):
+                with xml_errors(self._source, "a translation memory, <tmx>"):
                     self._parser.Parse(part, is_last)
-                    units, self._finished = self._finished, []
-                    for number, variants in units:
-                        if self._on_bad_line and any("\ufffd" in variant.text for variant in variants):
-                            self._on_bad_line(
-                                f"{self._source}: unit number {number:,} has bytes that are not {encoding}."
-                            )
-                        else:
-                            yield variants
-            except expat.ExpatError as error:
-                raise not_xml(self._source, error, "a translation memory, <tmx>") from None
+                units, self._finished = self._finished, []
+                for number, variants in units:
+                    if self._on_bad_line and any("\ufffd" in variant.text for variant in variants):
+                        self._on_bad_line(f"{self._source}: unit number {number:,} has bytes that are not {encoding}.")
+                    else:
+                        yield variants
 
     def _decoded(self, file, encoding):
         """Yields (part of a file, whether it is the last part); no part ends within a tag or a character reference."""
@@ -246,12 +243,25 @@ def _encoding(source, head):
     return declared
 
 
-def not_xml(source, error, expected):
-    """Converts an `ExpatError` into a `UserError`; `expected` is a str such as "a translation memory, <tmx>"."""
-    return UserError(
-        f"{source}, line {error.lineno}, column {error.offset + 1}: not XML: {expat.ErrorString(error.code)}. "
-        f"Expected {expected}."
-    )
+@contextlib.contextmanager
+def xml_errors(source, expected):
+    """Context manager that turns the errors of an expat parser into a `UserError`.
+
+    Args:
+        source: the file, for the message.
+        expected: str, such as "a translation memory, <tmx>".
+    """
+    try:
+        yield
+    except expat.ExpatError as error:
+        raise UserError(
+            f"{source}, line {error.lineno}, column {error.offset + 1}: not XML: {expat.ErrorString(error.code)}. "
+            f"Expected {expected}."
+        ) from None
+    except (UserError, KeyError, IndexError):
+        raise
+    except (LookupError, ValueError) as error:  # from Python, which expat asks for encodings that it does not know
+        raise UserError(f"{source}: {error}. Convert the file to UTF-8 and declare UTF-8.") from None
 
 
 def xml_parser(source, start, end, characters):

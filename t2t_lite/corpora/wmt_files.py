@@ -7,11 +7,10 @@ is refused.
 
 import itertools
 import re
-from xml.parsers import expat
 
 from t2t_lite.corpora import encodings, plain_text
 from t2t_lite.corpora.scripts import subtags
-from t2t_lite.corpora.tmx import not_xml, xml_parser
+from t2t_lite.corpora.tmx import xml_errors, xml_parser
 from t2t_lite.errors import LOGGER, UserError, counted, shown
 from t2t_lite.files.pipes import is_device
 
@@ -123,13 +122,9 @@ class _TestSet:
         self.path, self.documents, self.languages = path, [], {}
         self._segments = self._id = self._text = None
         parser = self._parser = xml_parser(path, self._start, self._end, self._characters)
-        with plain_text.naming_errors(path), plain_text.open_binary(path) as file:
-            try:
-                while block := file.read(2**16):
-                    parser.Parse(block, False)
-                parser.Parse(b"", True)
-            except expat.ExpatError as error:
-                raise not_xml(path, error, "a test set of WMT, <dataset>. Download it again") from None
+        expected = "a test set of WMT, <dataset>. Download it again"
+        with plain_text.naming_errors(path), plain_text.open_binary(path) as file, xml_errors(path, expected):
+            parser.ParseFile(file)
         if not self.documents:
             raise UserError(f"{path}: has no document. Expected a WMT test set that contains <doc> and <seg>.")
 

@@ -101,6 +101,8 @@ def test_other_xml_is_lines(tmp_path):
         (xml(document(0)), REFERENCE, "no reference covers all 1 document"),
         (xml(document(0, "A"), document(2, "B")), REFERENCE, r"all 2 documents \(not all segments: A, B\)"),
         (xml(), SOURCE, "has no document"),
+        (xml(head="<?xml version='1.0' encoding='utff-8'?>"), SOURCE, r".xml: .*unknown encoding: utff-8\. Convert"),
+        (xml(head="<?xml version='1.0' encoding='big5'?>"), SOURCE, r"set\.xml: .*multi-byte encodings .*\. Convert"),
         (
             xml(
                 document(

@@ -86,6 +86,7 @@ BAD = {
     "another kind": ("<html/>", "found <html>. Expected XLIFF 1.2"), "no XML": ("<xliff", "line 1, column 1: not XML"),
     "entities": (TEXT.replace("<xliff", '<!DOCTYPE x [<!ENTITY a "b">]><xliff', 1), "declares the entity 'a'"),
     "nothing": ("", "not XML"), "bytes": (TEXT.replace("red", "r\udcff").encode("utf-8", "surrogateescape"), "not XML"),
+    "encoding": ("<?xml version='1.0' encoding='utff-8'?><xliff/>", "unknown encoding: utff-8. Convert the file"),
 }  # fmt: skip
 
 
