@@ -7,14 +7,15 @@ from keras import ops
 
 from t2t_lite.extras.universal.adaptive_computation import Ponder
 from t2t_lite.layers.base import Layer, config_of
-from t2t_lite.layers.cache import add_to_cache
+from t2t_lite.layers.cache import Past, add_to_cache
 from t2t_lite.layers.checks import check_layer_list, check_layers, check_required_sizes, shape_of
 from t2t_lite.layers.dropout import ScopedSeed, repeated_call, uniform
-from t2t_lite.layers.masks import causal_mask
+from t2t_lite.layers.masks import causal_mask, merge_masks
 from t2t_lite.layers.positions import SinusoidalPositionEmbedding
 from t2t_lite.layers.stack import TransformerStack
 
 _OWN = ("signals", "halting")  # sublayers that are not repeated
+_SHARED = ("memory", "memory_mask")  # entries of a layer's cache that are the same in each step
 POSITION_STARTS = ("none", "random", "step")
 STEP_SIGNALS = ("learned", "sinusoid", "none")
 
@@ -26,6 +27,10 @@ class UniversalStack(TransformerStack):
     With `halting`, each position decides how many steps it takes. As in tensor2tensor's code, but unlike the paper's
     text, the states of halted positions are still transformed, and other positions attend to these states; only the
     outputs of halted positions no longer change. All steps are always computed.
+
+    Attention scores and hidden states are returned for each layer in each step. With `halting`, the results of the
+    `Context` (the last layer's, if each layer has a separate context) get two more entries: "ponder_steps", float32
+    [B, T], the number of steps in which each position was running; and the ponder "cost", unless its weight is 0.
 
     Args:
         layers: list of layers, as for `TransformerStack`; each step runs all of them.
@@ -71,30 +76,10 @@ class UniversalStack(TransformerStack):
             if layer is not None and not layer.built:
                 layer.build(inputs_shape)
 
-    def call(
-        self,
-        inputs,
-        memory=None,
-        attention_mask=None,
-        memory_mask=None,
-        context=None,
-        return_attention_scores=False,
-        return_hidden_states=False,
-        training=None,
-        mask=None,
-    ):
-        """Runs all steps: see `TransformerStack.call`.
-
-        Attention scores and hidden states are returned for each layer in each step. With `halting`, the results of the
-        `Context` (the last layer's, if each layer has a separate context) get two more entries: "ponder_steps", float32
-        [B, T], the number of steps in which each position was running; and the ponder "cost", unless its weight is 0.
-        """
-        given = {"attention_mask": attention_mask, "memory_mask": memory_mask, "mask": mask}
-        options = {name: value for name, value in given.items() if value is not None}
-        options |= {"return_attention_scores": return_attention_scores, "training": training}
-        contexts = context if isinstance(context, list) else [context] * len(self.layers)
+    def _transform_all(self, inputs, contexts, memory, options):
+        """Runs all steps; returns (output, attention weights, states), with one entry per layer and step."""
         inputs = ops.cast(inputs, self.compute_dtype)  # the inputs may be integers
-        scores, states = [], [inputs]
+        scores, states, masks = [], [], (options.get("attention_mask"), options.get("mask"))
 
         def transform(step, x):
             first = step * len(self._step_layers)
@@ -104,26 +89,24 @@ class UniversalStack(TransformerStack):
             states.extend(outputs)
             return x
 
-        is_global = self.halting is not None and self.halting.is_global
-        visible = self._visible(inputs, attention_mask, mask) if is_global else None
-        lengths = self._row_lengths(memory, memory_mask, attention_mask if mask is None else mask, contexts[-1])
+        visible = self._visible(inputs, *masks) if self.halting is not None and self.halting.is_global else None
+        lengths = self._row_lengths(inputs, memory, options.get("memory_mask"), *masks, contexts[-1])
 
         def average(step, p):
             return self.halting.average(p, visible)
 
-        x, ponder = self._recur(inputs, transform, average, lengths=lengths, training=training)
+        x, ponder = self._recur(inputs, transform, average, lengths=lengths, training=options["training"])
         if ponder is not None and contexts[-1] is not None:
             self._report(ponder, contexts[-1])
-        results = (x, *([scores] if return_attention_scores else []), *([states] if return_hidden_states else []))
-        return results if len(results) > 1 else x
+        return x, scores, states
 
-    def _row_lengths(self, memory, memory_mask, mask, context):
+    def _row_lengths(self, inputs, memory, memory_mask, attention_mask, mask, context):
         """Returns the row lengths for the step signals.
 
         A decoder uses the row lengths of the encoder, because these are already known during decoding.
         """
         if memory is None:
-            return _lengths(mask)
+            return _lengths(_merged(inputs, attention_mask) if mask is None else mask)
         is_random = self.signals is not None and self.signals.position_start == "random"
         if is_random and context is not None and not isinstance(context.nonpadding, tuple):
             return _lengths(context.nonpadding)
@@ -164,13 +147,12 @@ class UniversalStack(TransformerStack):
         return (state if ponder is None else output), ponder
 
     def _visible(self, inputs, attention_mask, mask):
-        """Returns the self-attention mask, bool, broadcastable to [B, T, T]."""
+        """Returns the self-attention mask of all heads together, bool, broadcastable to [B, T, T]."""
         _, length, _ = shape_of(inputs)
-        visible = attention_mask
-        if visible is None:
+        if attention_mask is None:
             is_causal = hasattr(self.layers[0], "init_cache")  # only decoder layers have a cache
-            visible = ops.expand_dims(causal_mask(length, length) if is_causal else ops.ones((1, length), "bool"), 0)
-        return visible if mask is None else ops.logical_and(visible, ops.expand_dims(mask, 1))
+            attention_mask = causal_mask(length, length) if is_causal else ops.ones((1, length), "bool")
+        return ops.any(_merged(inputs, attention_mask, mask), axis=1)
 
     def init_cache(self, memory, batch, slots, prompts=None, lengths=()):
         """Returns the cache for `step`: one entry per layer and step; the memory is projected only once per layer.
@@ -180,7 +162,8 @@ class UniversalStack(TransformerStack):
             prompts, lengths: None and (), because prompts are not supported.
 
         Returns:
-            {"steps": a list of lists, "memory": a list, "halting": a list of past probabilities for "global"}.
+            {"steps": a list of lists, "memory": a list with the entries that the steps share, "halting": a list of past
+            probabilities for "global"}.
         """
         if prompts is not None:
             self.prefill(prompts)
@@ -188,7 +171,7 @@ class UniversalStack(TransformerStack):
             [layer.init_cache(memory if step == 0 else None, batch, slots) for layer in self._step_layers]
             for step in range(self.num_steps)
         ]
-        memories = [layer.pop("memory", ()) for layer in steps[0]]
+        memories = [{name: layer.pop(name) for name in _SHARED if name in layer} for layer in steps[0]]
         is_global = self.halting is not None and self.halting.is_global
         past = [ops.zeros((batch, 1, slots, 1), "float32") for _ in range(self.num_steps if is_global else 0)]
         return {"steps": steps, "memory": memories, "halting": past}
@@ -214,20 +197,21 @@ class UniversalStack(TransformerStack):
         def transform(step, x):
             new_steps.append([])
             for layer, past, memory in zip(self._step_layers, cache["steps"][step], cache["memory"], strict=True):
-                past = {**past, "memory": memory} if memory else past
-                x, past = layer.step(x, past, position, attention_mask, memory_mask)
+                x, past = layer.step(x, {**past, **memory}, position, attention_mask, memory_mask)
                 x = ops.cast(x, self.compute_dtype)
-                new_steps[-1].append({name: value for name, value in past.items() if name != "memory"})
+                new_steps[-1].append({name: value for name, value in past.items() if name not in _SHARED})
             return x
 
         def average(step, p):
             past = add_to_cache(cache["halting"][step], ops.expand_dims(p, (1, 3)), position)
             new_halting.append(past)
-            visible = ops.ones((1, 1, 1), "bool") if attention_mask is None else attention_mask
+            visible = Past(past, past).own_slots(shape_of(p)[1], at) if attention_mask is None else attention_mask
             return self.halting.average(past[:, 0, :, 0], visible)
 
-        keys = cache["memory"][0].key[:, 0] if cache["memory"][0] else None
-        x, _ = self._recur(inputs, transform, average, position=at, lengths=_lengths(memory_mask, keys))
+        memory = cache["memory"][0]
+        keys, seen = memory["memory"].key[:, 0] if memory else None, memory.get("memory_mask")
+        lengths = _lengths(seen if memory_mask is None else memory_mask, keys)
+        x, _ = self._recur(inputs, transform, average, position=at, lengths=lengths)
         return x, {**cache, "steps": new_steps, "halting": new_halting}
 
     def get_config(self):
@@ -243,15 +227,21 @@ class UniversalStack(TransformerStack):
         return super().from_config({**config, **own})
 
 
+def _merged(inputs, attention_mask, mask=None):
+    """Returns the masks of self-attention, broadcastable to [B, heads, T, T], or None: see `merge_masks`."""
+    batch, length, _ = shape_of(inputs)
+    return merge_masks((batch, None, length, length), attention_mask, mask)
+
+
 def _lengths(mask, states=None):
     """Returns the number of non-padding positions in each row, int32 [B]; None if both arguments are None.
 
     Args:
-        mask: bool [B, S], or [B, T, S], of which the first query is used. If None, `states` [B, S, size] have no
-            padding.
+        mask: bool [B, S] or [B, …, S], of the keys that any query sees. If None, `states` [B, S, size] have no padding.
     """
     if mask is not None:
-        return ops.sum(ops.cast(mask if len(mask.shape) == 2 else mask[:, 0], "int32"), axis=-1)
+        mask = ops.any(mask, axis=[*range(1, len(mask.shape) - 1)]) if len(mask.shape) > 2 else mask
+        return ops.sum(ops.cast(mask, "int32"), axis=-1)
     return None if states is None else ops.full(shape_of(states)[:1], shape_of(states)[1], "int32")
 
 

@@ -1,5 +1,8 @@
 """The stack of layers that forms an encoder or a decoder."""
 
+import contextlib
+import itertools
+
 import keras
 from keras import ops
 
@@ -93,6 +96,7 @@ class TransformerStack(Layer):
         return_hidden_states=False,
         training=None,
         mask=None,
+        inputs_mask=None,
     ):
         """Runs all layers.
 
@@ -100,6 +104,7 @@ class TransformerStack(Layer):
             inputs: [B, T, hidden].
             memory, attention_mask, memory_mask, mask: passed to each layer if given: see
                 `TransformerEncoderLayer.call` and `TransformerDecoderLayer.call`.
+            inputs_mask: the same as `mask`, the name under which Keras passes it if there are several tensors.
             context: None, a `Context` for all layers, or a list with one `Context` per layer. Layers add to the results
                 of the context, even if activations are recomputed.
             return_attention_scores: bool.
@@ -111,14 +116,19 @@ class TransformerStack(Layer):
             with the attention weights of each layer. `return_hidden_states` adds a list of the stack's inputs followed
             by each layer's output, all [B, T, hidden].
         """
-        given = {"attention_mask": attention_mask, "memory_mask": memory_mask, "mask": mask}
+        given = {"attention_mask": attention_mask, "memory_mask": memory_mask}
+        given["mask"] = inputs_mask if mask is None else mask
         options = {name: value for name, value in given.items() if value is not None}
         options |= {"return_attention_scores": return_attention_scores, "training": training}
         contexts = context if isinstance(context, list) else [context] * len(self.layers)
-        x, scores, states = self._transform(inputs, self.layers, contexts, 0, memory, options)
+        x, scores, states = self._transform_all(inputs, contexts, memory, options)
         states = [inputs, *states]
         results = (x, *([scores] if return_attention_scores else []), *([states] if return_hidden_states else []))
         return results if len(results) > 1 else x
+
+    def _transform_all(self, inputs, contexts, memory, options):
+        """Runs all layers with one `Context` each, and with `options` for their `call`; returns as `_transform`."""
+        return self._transform(inputs, self.layers, contexts, 0, memory, options)
 
     def _transform(self, x, layers, contexts, first, memory, options):
         """Runs `layers`, which begin at the index `first` of the stack; returns (output, attention weights, states)."""
@@ -144,11 +154,14 @@ class TransformerStack(Layer):
 
         # Gradients flow only through arguments and outputs, not through tensors that a function captures or stores.
         floats, joined = context.separated() if given else ([], None)
+        runs = itertools.count()
 
         def run(*tensors):
             results = Results()
             own = {"context": joined(tensors[len(hidden) :], results)} if given else {}
-            with seeds:  # inside the function that is recomputed for the gradient
+            # Weights that a layer updates, such as moving averages, keep their values when the layer is recomputed.
+            updates = keras.StatelessScope() if next(runs) else contextlib.nullcontext()
+            with seeds, updates:  # inside the function that is recomputed for the gradient
                 output = layer(*tensors[: len(hidden)], **options, **own)
             adding = (part for part in parts if part._get_own_losses())
             _refuse(adding, "calls add_loss or has an activity_regularizer, whose gradient would be lost")

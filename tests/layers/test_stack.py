@@ -144,6 +144,39 @@ def test_a_decoder_stack_takes_the_mask_that_keras_carries():
         np.testing.assert_allclose(output[start:], alone, atol=1e-5)
 
 
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="float64 is float32 elsewhere")
+def test_a_mask_that_keras_carries_reaches_every_layer_beside_other_tensors():
+    """Recomputed activations and a cast to another precision carry no mask."""
+    mask = np.arange(5) >= np.array([[2], [0], [1]])  # on the left, where a causal order does not hide padding
+    symbol, memory, embedding = keras.Input((5,), dtype="int32"), keras.Input((7, 8)), layers.TokenEmbedding(9, 8, True)
+    ids = np.where(mask, 4, 0)
+    for dtype, recompute in (("float32", True), ("float64", False)):
+        parts = [layers.TransformerDecoderLayer(2, 16, dropout=0.0, dtype=dtype) for _ in range(2)]
+        stack = layers.TransformerStack(parts, recompute=recompute)
+        model = keras.Model([symbol, memory], stack(embedding(symbol), memory))
+        expected = array(stack(array(embedding(ids)), MEMORY, mask=mask))[mask]
+        np.testing.assert_allclose(array(model([ids, MEMORY], training=True))[mask], expected, atol=1e-5)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a gradient by GradientTape")
+def test_recomputed_layers_update_their_state_once():
+    import tensorflow as tf
+
+    found = []
+    for recompute in (False, True):
+        network = keras.layers.BatchNormalization()
+        stack = layers.TransformerStack(
+            [layers.TransformerEncoderLayer(2, feed_forward=network, dropout=0.0)], recompute
+        )
+        stack.build(X.shape)
+        stack.set_weights([np.full_like(w, 0.5) for w in stack.get_weights()])
+        with tf.GradientTape() as tape:
+            loss = ops.sum(stack(X, training=True) ** 3)
+        found.append([*map(array, tape.gradient(loss, stack.trainable_weights)), *stack.get_weights()])
+    for kept, recomputed in zip(*found, strict=True):
+        np.testing.assert_allclose(recomputed, kept, atol=1e-4, rtol=1e-4)
+
+
 def test_dropouts_are_numbered_as_if_the_model_held_the_layers_itself():
     """Runs that were begun before there were stacks continue with their masks."""
 

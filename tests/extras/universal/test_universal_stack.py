@@ -1,5 +1,6 @@
 """A universal stack is its layers again and again, with signals before each step, and halts as tensor2tensor's."""
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -150,6 +151,31 @@ def test_steps_with_a_cache_give_the_full_pass(act_type, position_start):
         np.testing.assert_allclose(np.concatenate(steps, axis=1), full, atol=1e-5)
     memories = [leaf for leaf in cache["memory"] if leaf]
     assert len(memories) == 1 and all("memory" not in part for step in cache["steps"] for part in step)
+
+
+def test_steps_see_the_mask_that_keras_carries_with_the_memory_and_their_own_slots():
+    stack, memory = decoder("global", position_start="step"), np.where(np.arange(7) < [[7], [4]], 1.0, 0.0)[..., None]
+    memory = keras.layers.Masking()((MEMORY * memory).astype("float32"))
+    expected = array(stack(X, memory))
+    assert np.abs(expected - array(stack(X, array(memory)))).max() > 1e-3
+    for append in (False, True):
+        cache, steps = stack.init_cache(memory, len(X), 0 if append else 5), []
+        for position in range(5):
+            x, cache = stack.step(X[:, [position]], cache, None if append else position)
+            steps.append(array(x))
+        np.testing.assert_allclose(np.concatenate(steps, axis=1), expected, atol=1e-5)
+
+
+def test_every_shape_of_a_mask_means_the_same():
+    stack, keys = encoder("global", position_start="step"), np.arange(5) < np.array([[5], [3]])
+    expected = array(stack(X, mask=keys))[keys]
+    masked = keras.layers.Masking()(np.where(keys[..., None], X, 0.0))  # with Keras' mask in addition to another one
+    for shape in ((2, 1, 5), (2, 5, 5), (2, 1, 1, 5), (2, 1, 5, 5), (2, 2, 5, 5)):
+        mask = np.broadcast_to(np.expand_dims(keys, [*range(1, len(shape) - 1)]), shape)
+        np.testing.assert_allclose(array(stack(X, attention_mask=mask))[keys], expected, atol=1e-5)
+        everything = np.ones(shape, "bool")
+        np.testing.assert_allclose(array(stack(masked, attention_mask=everything))[keys], expected, atol=1e-5)
+    np.testing.assert_allclose(array(stack(masked, attention_mask=np.ones((5, 5), "bool")))[keys], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("act_type", [None, "basic"])
