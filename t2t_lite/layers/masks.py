@@ -24,13 +24,23 @@ class _Masked(keras.layers.Layer):
         return inputs
 
 
-_masked = functools.cache(_Masked)  # cached, because creating a layer is slow
+class _Copied(_Masked):
+    def call(self, inputs, mask=None):
+        return ops.copy(inputs)
+
+
+_masked, _copied = functools.cache(_Masked), functools.cache(_Copied)  # cached, because creating a layer is slow
 
 
 def with_mask(tensor, mask):
     """Attaches a bool mask to a tensor by calling a layer, Keras' only public method that works on every backend."""
     is_symbolic = isinstance(tensor, keras.KerasTensor)  # in functional models, each call needs a separate layer
     return (_Masked() if is_symbolic else _masked())(tensor, mask=mask)
+
+
+def copied(tensor):
+    """Returns a copy of a tensor with the same Keras mask, for a layer that removes the masks of its inputs."""
+    return _copied()(tensor)
 
 
 def check_masks(**masks):

@@ -8,7 +8,7 @@ from keras import ops
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_positive, check_rates, check_required_layers, may_be_equal
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.masks import check_masks
+from t2t_lite.layers.masks import check_masks, copied
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -88,6 +88,8 @@ class Residual(Layer):
 
         def run(x):
             second = x if value is None and self.needs_value else value
+            if self.needs_value:  # as of 3.15, Keras' attention removes the masks, which other layers may need
+                x, second = copied(x), copied(second)
             return self.layer(x, training=training, **options, **({} if second is None else {"value": second}))
 
         return self.around(run, inputs, training)

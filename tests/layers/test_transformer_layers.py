@@ -75,6 +75,21 @@ def test_attention_of_keras_is_a_sub_layer(kind, norm):
     np.testing.assert_array_equal(array(clone(X)), array(encoder(X)))
 
 
+def test_attention_of_keras_leaves_its_inputs_their_masks():
+    """Keras' own attention removes them, so the next layer would attend to padding."""
+    mask = np.arange(7) < np.array([[4], [7], [2]])
+    memory = keras.layers.Masking()(np.where(mask[..., None], MEMORY, 0.0))
+    x = keras.layers.Masking()(X)
+    layer = layers.TransformerDecoderLayer(
+        filter_size=16, dropout=0.0, self_attention=keras.layers.MultiHeadAttention(2, 4),
+        cross_attention=keras.layers.MultiHeadAttention(2, 4),
+    )  # fmt: skip
+    expected = array(layer(X, array(memory), memory_mask=mask))
+    for _ in range(2):
+        np.testing.assert_allclose(array(layer(x, memory)), expected, atol=1e-6)
+        assert array(keras.layers.GlobalAveragePooling1D()(memory))[2] == pytest.approx(MEMORY[2, :2].mean(0), abs=1e-6)
+
+
 @pytest.mark.parametrize("attention", [None, keras.layers.MultiHeadAttention], ids=["own", "keras"])
 def test_an_attention_mask_as_a_list_goes_with_that_of_the_inputs(attention):
     own = {} if attention is None else {"num_heads": None, "self_attention": attention(2, 4)}
