@@ -9,6 +9,7 @@ from keras import ops
 
 from t2t_lite.layers.base import GATED, GLOROT, Initializer, dense_initializers, own_initializer
 from t2t_lite.layers.checks import check_required_sizes, shape_of
+from t2t_lite.layers.context import Context, mean_cost
 from t2t_lite.layers.dropout import Dropout, ScopedSeed, is_compiled, normal
 from t2t_lite.layers.feed_forward import FeedForward
 from t2t_lite.registry import register_feed_forward
@@ -167,11 +168,12 @@ class MixtureOfExperts(FeedForward):
             load = ops.sum(ops.one_hot(experts, self.num_experts, dtype="float32"), axis=1)
         return gates, experts, load
 
-    def call(self, inputs, context=None, training=None):
+    def call(self, inputs, context=None, training=None, mask=None):
         """Applies the chosen experts to each position: [..., hidden] -> [..., hidden].
 
         Adds "cost", float32 [...], to the results of a `context`. In training, also adds "shares/expert_use", float32
-        [num_experts], the number of non-padding positions that chose each expert.
+        [num_experts], the number of non-padding positions that chose each expert. Without a context, the cost of the
+        positions in `mask`, bool [...], is a loss in training (`add_loss`).
         """
         shape = shape_of(inputs)
         x = ops.reshape(ops.cast(inputs, self.compute_dtype), (-1, shape[-1]))
@@ -181,8 +183,13 @@ class MixtureOfExperts(FeedForward):
             kept = self.dropout(ops.ones((shape_of(x)[0], self.filter_size), x.dtype), training=True)
         compute = _chosen if _selects(x) else _all
         output = compute(self, x, ops.cast(gates, x.dtype), experts, kept)
+        adds_cost = context is None and training
+        if adds_cost:
+            context = Context(nonpadding=() if mask is None else mask)
         if context is not None:
             self._add_results(context, shape[:-1], gates, experts, load, training)
+        if adds_cost:
+            self.add_loss(mean_cost(context.results.total("cost"), context.nonpadding))
         return ops.reshape(output, shape)
 
     def expert(self, x, kept, weights):

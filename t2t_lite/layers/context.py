@@ -128,6 +128,14 @@ class Context:
         return [leaves[i] for i in places], joined
 
 
+def mean_cost(cost, nonpadding):
+    """Averages a cost, float32 [B, T], over non-padding positions, bool [B, T], or over all positions if this is ()."""
+    if isinstance(nonpadding, tuple):
+        return ops.mean(cost)
+    is_there = ops.cast(nonpadding, cost.dtype)
+    return ops.sum(cost * is_there) / ops.maximum(ops.sum(is_there), 1)
+
+
 @functools.cache
 def _takes_context(layer_class):
     """Returns whether the `call` of a layer class takes a context."""

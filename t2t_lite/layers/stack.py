@@ -8,8 +8,8 @@ from keras import ops
 
 from t2t_lite.errors import UserError
 from t2t_lite.layers.base import Layer, config_of
-from t2t_lite.layers.checks import check_layer_list, check_sequences
-from t2t_lite.layers.context import Results
+from t2t_lite.layers.checks import check_layer_list, check_sequences, shape_of
+from t2t_lite.layers.context import Context, Results, mean_cost
 from t2t_lite.layers.dropout import drawn_seeds, has_own_generator, repeated_call
 
 
@@ -106,7 +106,8 @@ class TransformerStack(Layer):
                 `TransformerEncoderLayer.call` and `TransformerDecoderLayer.call`.
             inputs_mask: the same as `mask`, the name under which Keras passes it if there are several tensors.
             context: None, a `Context` for all layers, or a list with one `Context` per layer. Layers add to the results
-                of the context, even if activations are recomputed.
+                of the context, even if activations are recomputed. Without a context, the mean of the layers' costs is
+                a loss in training (`add_loss`).
             return_attention_scores: bool.
             return_hidden_states: bool.
             training: bool.
@@ -120,8 +121,13 @@ class TransformerStack(Layer):
         given["mask"] = inputs_mask if mask is None else mask
         options = {name: value for name, value in given.items() if value is not None}
         options |= {"return_attention_scores": return_attention_scores, "training": training}
+        adds_costs = context is None and training and self.has_costs
+        if adds_costs:
+            context = Context(nonpadding=options.get("mask", ops.ones(shape_of(inputs)[:2], "bool")))
         contexts = context if isinstance(context, list) else [context] * len(self.layers)
         x, scores, states = self._transform_all(inputs, contexts, memory, options)
+        if adds_costs:
+            self.add_loss(mean_cost(context.results.total("cost"), context.nonpadding))
         states = [inputs, *states]
         results = (x, *([scores] if return_attention_scores else []), *([states] if return_hidden_states else []))
         return results if len(results) > 1 else x

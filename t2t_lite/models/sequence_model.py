@@ -10,6 +10,7 @@ from keras import ops
 
 import t2t_lite
 from t2t_lite.errors import UserError
+from t2t_lite.layers.context import mean_cost
 from t2t_lite.layers.quantization import check_plain_weights
 from t2t_lite.models.arguments import (
     constructor_arguments,
@@ -194,12 +195,17 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         return keras.KerasTensor((*inputs["targets"].shape, self.target_vocab_size), dtype="float32")
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """Returns the loss of `compile` plus the model's costs, averaged over the ids of each feature."""
+        """Returns the loss of `compile` plus the model's costs, averaged over the ids of each feature.
+
+        Raises:
+            ValueError: if the model has costs, and `x` is missing.
+        """
         costs = y_pred.get(COSTS, {}) if isinstance(y_pred, dict) else {}
         loss = super().compute_loss(x, *self._scored(y, y_pred, sample_weight), training)
         for feature, cost in costs.items():
-            is_there = ops.cast(ops.not_equal(x[feature], 0), cost.dtype)
-            loss = loss + ops.sum(cost * is_there) / ops.maximum(ops.sum(is_there), 1)
+            if x is None:
+                raise ValueError(f"{type(self).__name__}: `compute_loss` needs `x`, the ids to which the costs belong.")
+            loss = loss + mean_cost(cost, ops.not_equal(x[feature], 0))
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):

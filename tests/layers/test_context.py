@@ -38,6 +38,24 @@ def test_costs_of_all_layers_are_added(norm):
     np.testing.assert_allclose(found, sum(array(cost) for cost in results.each("cost")), rtol=1e-6)
 
 
+@pytest.mark.parametrize("recompute", [False, True])
+def test_costs_that_no_context_collects_are_losses(recompute):
+    stack = layers.TransformerStack(priced(norm="post", layer=layers.TransformerDecoderLayer), recompute)
+    stack.build(X.shape)
+    for options in ({}, {"mask": NONPADDING}):
+        layers.number_seeds(stack)
+        with layers.dropout_seed(5, 1):
+            stack(X, **options, training=True)
+            [loss] = stack.losses
+            context = layers.Context(nonpadding=ops.convert_to_tensor(options.get("mask", np.ones_like(NONPADDING))))
+            stack(X, **options, context=context, training=True)
+        cost = array(context.results.total("cost"))
+        assert array(loss) == pytest.approx(cost.sum() / (cost != 0).sum())
+        assert stack.losses == []
+    stack(X)
+    assert stack.losses == []
+
+
 def test_results_are_kept_in_their_order():
     results = layers.Results()
     results.add("cost", 3)

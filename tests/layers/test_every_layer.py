@@ -201,7 +201,7 @@ def test_stateless_calls(row):
     assert len(state) == len(variables[1])
     training = {"training": True} if layer._call_has_training_arg else {}
     *_, losses = layer.stateless_call(*variables, inputs, **row.call, **training, return_losses=True)
-    assert losses == []
+    assert len(losses) <= layer.has_costs
 
 
 @every_layer

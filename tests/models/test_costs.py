@@ -40,3 +40,5 @@ def test_fit_minimizes_the_costs_and_leaves_padding_out(by_name, labels):
     expected = (array(nats) * (TARGETS != 0)).sum() / (TARGETS != 0).sum()
     expected += sum(array(cost).sum() / (BATCH[feature] != 0).sum() for feature, cost in outputs["costs"].items())
     np.testing.assert_allclose(model.evaluate(BATCH, labels, verbose=0, return_dict=True)["loss"], expected, rtol=1e-5)
+    with pytest.raises(ValueError, match="`compute_loss` needs `x`"):
+        model.compute_loss(y=labels, y_pred=outputs)

@@ -115,6 +115,21 @@ def test_the_cost_is_that_of_an_unequal_use_and_padding_has_none():
     np.testing.assert_allclose(padded[:, :5], cost, rtol=1e-6)
 
 
+def test_without_a_context_the_cost_is_a_loss_in_training():
+    layer, nonpadding = mixture(loss_coef=0.5), np.array([[True] * 5, [True, True, False, False, False]])
+    around = layers.TransformerEncoderLayer(2, feed_forward=layer, dropout=0.0, norm="pre")
+    masked = keras.layers.Masking()(np.where(nonpadding[..., None], X, 0.0))
+    for call, inputs, where in ((layer, X, ()), (layer, masked, nonpadding), (around, masked, nonpadding)):
+        with layers.dropout_seed(5, 1):
+            call(inputs, training=True)
+            [loss] = call.losses
+            context = layers.Context(nonpadding=where if isinstance(where, tuple) else ops.convert_to_tensor(where))
+            call(inputs, context=context, training=True)
+        assert array(loss) == pytest.approx(array(context.results.total("cost")).max(), rel=1e-5)
+        call(inputs)
+        assert call.losses == []
+
+
 def test_the_load_is_the_probability_that_an_expert_is_chosen():
     """Of noise drawn again for one expert, the others' being what they were: as often as it happens."""
     layer = mixture()

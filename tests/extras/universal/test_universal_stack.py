@@ -153,6 +153,19 @@ def test_steps_with_a_cache_give_the_full_pass(act_type, position_start):
     assert len(memories) == 1 and all("memory" not in part for step in cache["steps"] for part in step)
 
 
+def test_without_a_context_the_ponder_cost_is_a_loss_in_training():
+    stack, mask = encoder("basic"), np.arange(5) < np.array([[5], [3]])
+    context = layers.Context(nonpadding=ops.convert_to_tensor(mask))
+    stack.build(X.shape)
+    layers.number_seeds(stack)
+    with layers.dropout_seed(5, 1):
+        stack(X, mask=mask, training=True)
+        [loss] = stack.losses
+        stack(X, mask=mask, context=context, training=True)
+    assert array(loss) == pytest.approx(array(context.results.total("cost")).sum() / mask.sum(), rel=1e-5)
+    assert stack.losses == []
+
+
 def test_steps_see_the_mask_that_keras_carries_with_the_memory_and_their_own_slots():
     stack, memory = decoder("global", position_start="step"), np.where(np.arange(7) < [[7], [4]], 1.0, 0.0)[..., None]
     memory = keras.layers.Masking()((MEMORY * memory).astype("float32"))
