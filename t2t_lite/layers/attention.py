@@ -5,7 +5,7 @@ from keras import ops
 
 from t2t_lite.layers.attention_scores import AttentionScore
 from t2t_lite.layers.base import GLOROT, Initializer, sublayer_initializers
-from t2t_lite.layers.cache import Memory, Past
+from t2t_lite.layers.cache import APPENDED, Memory, Past
 from t2t_lite.layers.checks import (
     check_built,
     check_rates,
@@ -38,8 +38,7 @@ class MultiHeadAttention(Projections):
         value_dim: int, d_v, the size of a head's values. Defaults to hidden size / num_heads.
         dropout: float in [0, 1), the dropout rate of the attention weights.
         use_bias: bool, whether the four projections have biases. The projections in the paper have no biases.
-        positions: "rotary" to rotate the queries and keys of self-attention by their positions, or "none": see
-            `POSITIONS`.
+        positions: "rotary" to rotate the queries and keys of self-attention by their positions, or "none".
         kernel_initializer, bias_initializer, output_initializer: see `keras.layers.Dense`. output_initializer is for
             the kernel of the output projection and defaults to kernel_initializer.
         score: the scoring function: "dot_product", "relative" (Shaw et al.), "relative_v2" (Music Transformer) or
@@ -86,8 +85,12 @@ class MultiHeadAttention(Projections):
         check_required_sizes(num_heads=num_heads)
         check_sizes(key_dim=key_dim, value_dim=value_dim)
         check_rates(dropout=dropout)
-        if positions not in [*POSITIONS]:
-            raise ValueError(f"`positions` must be one of {', '.join(POSITIONS)}: received positions={positions!r}.")
+        turning = [name for name, kind in POSITIONS.items() if kind.turn or name == "none"]
+        if positions not in turning:
+            raise ValueError(
+                f"`positions` must be one of {', '.join(turning)}: received positions={positions!r}. A layer such as "
+                "SinusoidalPositionEmbedding adds other positions to the inputs."
+            )
         self.num_heads, self.key_dim, self.value_dim = num_heads, key_dim, value_dim
         self.dropout_rate = dropout
         self.use_bias = use_bias
@@ -253,7 +256,8 @@ class MultiHeadAttention(Projections):
         """Returns an empty `Past` for the start of decoding, with room for `slots` slots (positions times beams)."""
         check_built(self)
         sizes = self.query_size, self.value_size
-        return Past(*(ops.zeros((batch, self.num_heads, slots, size), self.compute_dtype) for size in sizes))
+        past = (ops.zeros((batch, self.num_heads, slots, size), self.compute_dtype) for size in sizes)
+        return Past(*past, grows=APPENDED if isinstance(slots, int) and slots == 0 else ())
 
     def memory(self, value, key=None):
         """Projects an encoder's output to keys and values once, for all later calls of `attend_to`.

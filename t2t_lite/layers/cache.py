@@ -14,6 +14,8 @@ from keras import ops
 from t2t_lite.layers.checks import integer_dtype, shape_of
 from t2t_lite.layers.positions import Steps
 
+APPENDED = ((),)  # a value of `Past.grows`: true, and without tensors, so that every backend's loops accept it
+
 
 class Memory(NamedTuple):
     """Keys and values that are projected only once, from an encoder's output or from prompts.
@@ -35,12 +37,14 @@ class Past(NamedTuple):
         value: [B, heads, steps * K, value_dim].
         prompt: the Memory of the prompts, which all beams see; () if there are no prompts.
         lengths: int32 [B], the lengths of the prompts; () if there are no prompts.
+        grows: `APPENDED` if the cache began with no slots and grows in each step, otherwise ().
     """
 
     key: Any
     value: Any
     prompt: Any = ()
     lengths: Any = ()
+    grows: Any = ()
 
     def step(self, beams):
         """Returns the number of the next step, for a cache that grows by one slot per beam in each step."""
@@ -50,15 +54,23 @@ class Past(NamedTuple):
         """Returns a `Past` with a step's keys and values, [B, heads, K, size], written at `position` or appended.
 
         Raises:
-            ValueError: if `position` is a Python number outside the cache. (A tensor is not checked.)
+            ValueError: if `position` is a Python number outside the cache (a tensor is not checked), or is missing for
+                a cache that was created with slots.
         """
         steps = self.step(shape_of(key)[2])
+        grows = APPENDED if isinstance(steps, int) and steps == 0 else self.grows
+        if position is None and isinstance(steps, int) and not grows:
+            raise ValueError(
+                f"`position` is missing, but the cache has slots for {steps} steps. Pass the number of the step, or "
+                "begin with a cache with no slots, which grows."
+            )
         if isinstance(position, numbers.Integral) and isinstance(steps, int) and not 0 <= position < steps:
             raise ValueError(
                 f"position={position} is outside the cache, which has slots for {steps} steps. Create a cache with "
                 "more slots, or pass a smaller position."
             )
-        return self._replace(key=add_to_cache(self.key, key, position), value=add_to_cache(self.value, value, position))
+        key, value = add_to_cache(self.key, key, position), add_to_cache(self.value, value, position)
+        return self._replace(key=key, value=value, grows=grows)
 
     def position(self, step):
         """Returns the text position of a decoding step's input token, int scalar or [B]."""

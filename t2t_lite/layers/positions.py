@@ -151,7 +151,7 @@ class LearnedPositionEmbedding(Layer):
 
     `ValueError` cannot be raised in a graph whose lengths are only known when the graph runs. In such a graph, a
     sequence that is too long causes an error in the backend (a slice beyond its tensor), and a `position` beyond the
-    table gives NaN. Positions are never clamped to the last row.
+    table gives NaN. Positions are never clamped to the last row, nor counted from the end.
 
     Raises:
         ValueError: if `max_length` is not positive, the initializer is unknown, or a sequence or `position` is beyond
@@ -178,12 +178,14 @@ class LearnedPositionEmbedding(Layer):
         """Adds the vectors of the positions; arguments as in `SinusoidalPositionEmbedding.call`."""
         inputs, table = (ops.cast(x, self.compute_dtype) for x in (inputs, self.table))
         if position is not None:
-            _, last = known_range(position) or (0, 0)
+            first, last = known_range(position) or (0, 0)
+            if first < 0:
+                raise ValueError(f"position={first} is before the learned table: max_length={self.max_length}.")
             self._check(last + 1)
             position = ops.reshape(position, (-1, 1))  # [B or 1, 1]
             # A position beyond the table must not be an error, because finished rows of a search may reach it.
-            rows = ops.take(table, ops.minimum(position, self.max_length - 1), axis=0)
-            return inputs + ops.where(ops.expand_dims(ops.less(position, self.max_length), -1), rows, float("nan"))
+            row = ops.clip(position, 0, self.max_length - 1)
+            return inputs + ops.where(ops.expand_dims(row == position, -1), ops.take(table, row, axis=0), float("nan"))
         length, hidden_size = shape_of(inputs)[1:]
         if isinstance(length, int):
             self._check(length)

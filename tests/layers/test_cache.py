@@ -95,6 +95,14 @@ def test_a_step_outside_the_cache_is_refused(position):
         layer.step(X[:, :2], layer.empty_past(3, 6), position)
 
 
+def test_a_step_without_a_position_is_refused_by_a_cache_with_slots():
+    """It would be appended after the slots, whose zeros it would read as keys."""
+    layer = layers.MultiHeadAttention(2)
+    layer.build(X.shape)
+    with pytest.raises(ValueError, match=r"`position`.* 5 steps.* no slots"):
+        layer.step(X[:, :1], layer.empty_past(3, 5))
+
+
 def test_a_cached_step_compiled_equals_the_eager_one():
     layer = layers.MultiHeadAttention(2)
     layer.build(X.shape)

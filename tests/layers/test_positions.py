@@ -84,8 +84,8 @@ class TestBeyondTheLearnedTable:
         with pytest.raises(ValueError, match=f"5 positions.*max_length={rows}"):
             layers.LearnedPositionEmbedding(rows)(X)
 
-    @pytest.mark.parametrize("position", [4, np.int32(4), np.array(9)])
-    def test_a_later_decoding_step(self, position):
+    @pytest.mark.parametrize("position", [4, np.int32(4), np.array(9), -1, np.array([2, -1, 3])])
+    def test_another_decoding_step(self, position):
         layer = layers.LearnedPositionEmbedding(4)
         assert array(layer(X[:, :1], position=3)).shape == (3, 1, 8)
         with pytest.raises(ValueError, match="max_length=4"):
@@ -104,7 +104,7 @@ class TestBeyondTheLearnedTable:
     def test_a_later_decoding_step_of_a_compiled_graph_is_nan(self):
         layer = layers.LearnedPositionEmbedding(4)
         layer.build(X.shape)
-        for position, finite in ((3, True), (4, False), (100, False)):
+        for position, finite in ((3, True), (4, False), (100, False), (-1, False)):
             output = compiled(lambda x, p: layer(x, position=p), X[:, :1], np.array(position, "int32"))
             assert np.isfinite(array(output)).all() == finite
 
@@ -183,6 +183,12 @@ def test_a_configuration_written_when_it_was_the_only_kind():
     del config["positions"]
     assert layers.RestrictedAttention.from_config({**config, "rotary": True}).positions == "rotary"
     assert layers.RestrictedAttention.from_config({**config, "rotary": False}).positions == "none"
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "learned"])
+def test_attention_refuses_positions_that_a_layer_adds_to_its_inputs(kind):
+    with pytest.raises(ValueError, match=f"rotary, none.*{kind}.*SinusoidalPositionEmbedding"):
+        layers.MultiHeadAttention(2, positions=kind)
 
 
 def test_each_kind_of_position_is_a_choice_of_the_hyperparameter():

@@ -217,7 +217,7 @@ def test_layers_with_a_precision_of_their_own_hand_on_that_of_the_stack():
     stack.build(X.shape)
     _, states = stack(X, return_hidden_states=True)
     x, prompts = stack.prefill(X)
-    y, _ = stack.step(X[:, :1], stack.init_cache(None, 3, 5))
+    y, _ = stack.step(X[:, :1], stack.init_cache(None, 3, 5), 0)
     for state in (*states[1:], x, y):
         assert keras.backend.standardize_dtype(state.dtype) == "float32"
     assert len(prompts) == 2
