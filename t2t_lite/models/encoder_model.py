@@ -247,6 +247,12 @@ class EncoderModel(TransformerModel):
 
 
 def ends_before(row):
-    """Returns the segment number of each position in ids [B, T]: the number of 1s before the position, int32."""
+    """Returns the segment number of each position in ids [B, T]: the number of 1s before the position, int32.
+
+    Raises:
+        ValueError: if the ids are symbolic, because `==` would compare them as objects.
+    """
+    if isinstance(row, keras.KerasTensor):
+        raise ValueError("`encode` needs ids, not a keras.Input. Call it in the `call` of your own layer or model.")
     ends = ops.cast(row == EOS_ID, "int32")
     return ops.cumsum(ends, axis=1) - ends
