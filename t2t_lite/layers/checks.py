@@ -144,12 +144,17 @@ def shape_of(x):
 
     Args:
         x: tensor of known rank, or a `KerasTensor`, whose unknown sizes are returned as None.
+
+    Raises:
+        ValueError: if the tensor is ragged.
     """
     shape = tuple(x.shape)
     if None not in shape or isinstance(x, keras.KerasTensor):
         return shape
     import tensorflow as tf
 
+    if isinstance(x, tf.RaggedTensor):
+        raise ValueError(f"A tensor of shape {shape} is ragged. Pad it, x.to_tensor(), and pass a mask.")
     return tuple(size if known is None else known for known, size in zip(shape, tf.unstack(tf.shape(x)), strict=True))
 
 

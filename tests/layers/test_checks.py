@@ -117,6 +117,15 @@ def test_two_operations_of_a_graph_are_enough_for_all_that_is_not_known():
     assert operations[:3] == ["Placeholder", "Shape", "Unpack"] and {*operations[3:]} == {"Identity"}
 
 
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="ragged tensors are TensorFlow's")
+@pytest.mark.parametrize("make", [lambda: layers.TransformerEncoderLayer(2, 16), layers.SinusoidalPositionEmbedding])
+def test_ragged_sequences_are_to_be_padded(make):
+    import tensorflow as tf
+
+    with pytest.raises(ValueError, match=r"ragged.*x\.to_tensor\(\)"):
+        make()(tf.RaggedTensor.from_row_lengths(np.ones((4, 8), "float32"), [3, 1]))
+
+
 def test_a_refused_file_is_refused_by_each_attribute_that_holds_the_layer():
     """Keras asks a second time with nothing, and takes the last answer."""
 
