@@ -135,14 +135,16 @@ class SegmentAttention(MultiHeadAttention):
             )  # fmt: skip
         if value is not None or key is not None or use_causal_mask:
             raise ValueError(f"{type(self).__name__}: with segments, only bidirectional self-attention is supported.")
-        check_masks(attention_mask=attention_mask)
+        mask = next((m for m in (value_mask, query_mask, mask) if m is not None), None)
+        check_masks(attention_mask=attention_mask, mask=mask)
         segments, places = context.segments, context.places
         length = shape_of(segments)[1]
         if isinstance(places, tuple):
             heads, keys, values = self.project_alike(query)
         else:
             heads, (keys, values) = self.project(query, "query"), self.memory(query[:, :length])
-        merged = merge_masks((*shape_of(heads)[:3], length), attention_mask)
+        keys_mask = None if mask is None else mask[:, :length]
+        merged = merge_masks((*shape_of(heads)[:3], length), attention_mask, keys_mask)
         streams = [(heads[:, :, :length], Strides(0), segments, self.dropout, _rows(merged, None, length))]
         if not isinstance(places, tuple):
             own = ops.take_along_axis(segments, ops.cast(places, "int32"), axis=1)

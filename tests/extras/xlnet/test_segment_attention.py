@@ -104,6 +104,16 @@ def test_two_streams_drop_weights_of_their_own(layer):
     assert more == HEADS * (SIZE + 2) * 2 + 7
 
 
+@pytest.mark.parametrize("places", [(), PLACES], ids=["one stream", "two streams"])
+def test_the_mask_that_keras_carries_hides_keys(layer, places):
+    context, seen = SegmentContext(segments=SEGMENTS, places=places), np.arange(LENGTH) < np.array([[5], [3]])
+    rows = [STATES * seen[..., None], *([] if isinstance(places, tuple) else [QUERIES])]
+    masked = keras.layers.Masking()(np.concatenate(rows, 1).astype("float32"))
+    expected = array(layer(array(masked), context=context, attention_mask=seen[:, None]))
+    for mask in ({}, {"attention_mask": np.ones((1, 1, LENGTH), "bool")}):
+        np.testing.assert_allclose(array(layer(masked, context=context, **mask)), expected, atol=1e-6)
+
+
 def test_a_row_that_sees_nothing_is_finite(layer):
     mask = np.zeros((2, LENGTH + 3, LENGTH), bool)
     context = SegmentContext(segments=SEGMENTS, places=PLACES)
