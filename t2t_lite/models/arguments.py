@@ -145,6 +145,7 @@ def differing_settings(model, hparams):
 def fixed_arguments(model):
     """Returns {argument: value} for the constructor arguments that determine a model's weights."""
     names = {s.argument.partition(".")[0] for s in model_settings(type(model)).values() if s.fixed}
+    names |= {"vocab_size", "target_vocab_size"}
     return {name: value for name, value in (model.config or {}).items() if name in names}
 
 

@@ -13,8 +13,8 @@ SMALL = {"num_layers": 1, "hidden_size": 8, "num_heads": 2, "filter_size": 16, "
 BATCH = {"targets": np.array([[3, 4, 5, 0], [6, 7, 8, 9]], "int32")}
 
 
-def made(**others):
-    model = TransformerLM(20, **SMALL | others)
+def made(vocab_size=20, **others):
+    model = TransformerLM(vocab_size, **SMALL | others)
     model.build()
     return model
 
@@ -62,6 +62,9 @@ def test_other_heads_are_refused_and_other_settings_named(tmp_path, caplog):
     assert not caplog.text
     made(activation="gelu").load_weights(path)
     assert "from a model with different settings: activation=relu (here gelu)" in caplog.text
+    with pytest.raises(ValueError, match="could not be loaded"):  # of a shape, which Keras does not name
+        made(vocab_size=9).load_weights(path)
+    assert "different settings: vocab_size=20 (here 9)" in caplog.text
     outer = Outer(made(num_heads=4))
     Outer(made()).save_weights(path)
     with pytest.raises(ValueError, match=r"of a layer with num_heads=2 \(here 4\)"):
