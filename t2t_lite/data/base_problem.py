@@ -257,7 +257,7 @@ class Problem:
     def open_encoders(self, data_dir):
         """Calls `feature_encoders`; an error about a file becomes a `UserError`, such as `MissingFile`."""
         try:
-            return self.feature_encoders(data_dir)
+            return vocabulary_files.checked(self.feature_encoders(data_dir), self.name)
         except Exception as error:
             if (explained := explain(error)) is None:
                 raise

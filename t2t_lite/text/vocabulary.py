@@ -34,6 +34,13 @@ class TextEncoder:
     def __init__(self, vocab_size):
         self.vocab_size = vocab_size
 
+    def __init_subclass__(cls, **kwargs):
+        """Replaces an inherited `tf_encode` or `tf_decode` that does not match the subclass's `encode` or `decode`."""
+        super().__init_subclass__(**kwargs)
+        for name in {"encode", "decode"} & {*vars(cls)}:
+            if f"tf_{name}" not in vars(cls):
+                setattr(cls, f"tf_{name}", functools.partialmethod(_not_in_graph, name))
+
     @functools.cached_property
     def fingerprint(self):
         """The SHA-256 (hex) of the vocabulary file, or of the encoder's definition if there is no file."""
@@ -124,6 +131,13 @@ class TextEncoder:
 
     def _piece(self, i):
         return str(i - self.num_reserved_ids)
+
+
+def _not_in_graph(encoder, name, _):
+    raise UserError(
+        f"{type(encoder).__name__} cannot be used in a graph, such as an export: it defines {name}, but not tf_{name}. "
+        f"Define tf_{name}, see t2t_lite.text.vocabulary.TextEncoder."
+    )
 
 
 class ByteTextEncoder(TextEncoder):

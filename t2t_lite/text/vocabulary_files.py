@@ -15,7 +15,7 @@ is lowercased.
 """
 
 from t2t_lite import files
-from t2t_lite.errors import located
+from t2t_lite.errors import UserError, located
 from t2t_lite.registry import Registries
 from t2t_lite.text import subwords
 from t2t_lite.text.published import bpe_files, published_encoder, wordpiece
@@ -75,6 +75,17 @@ def read_by(encoder):
     """Returns the paths of all files from which an encoder was read; [] for an encoder without `path`."""
     path = getattr(encoder, "path", None)
     return [file for file in files_of(path) if files.exists(file)] if path else []
+
+
+def checked(encoders, name):
+    """Returns the {feature: encoder} of the problem `name`. Raises `UserError` for an object that is not an encoder."""
+    for encoder in encoders.values():
+        if not hasattr(encoder, "fingerprint"):
+            raise UserError(
+                f"{name}: feature_encoders returned an object of class {type(encoder).__name__}. Expected a class "
+                "derived from t2t_lite.text.vocabulary.TextEncoder, whose __init__ takes the vocabulary size."
+            )
+    return encoders
 
 
 def adopt(source, path):

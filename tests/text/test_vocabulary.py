@@ -99,6 +99,25 @@ def test_the_graph_gives_the_ids_and_the_text_of_python(kind, request):
     assert decoded == [encoder.decode(encoder.encode(text)) for text in TEXTS]
 
 
+@pytest.mark.parametrize("base", [vocabulary.TextEncoder, vocabulary.ByteTextEncoder])
+def test_an_encoder_of_python_alone_is_refused_in_a_graph(base):
+    """Its base class would encode other ids there."""
+
+    class Latin(base):
+        def encode(self, text):
+            return [byte + 2 for byte in text.encode("latin-1")]
+
+        def decode(self, ids):
+            return bytes(i - 2 for i in ids).decode("latin-1")
+
+    encoder = Latin(258) if base is vocabulary.TextEncoder else Latin()
+    for name in ("encode", "decode"):
+        with pytest.raises(UserError, match=rf"^Latin cannot be used in a graph.*defines {name}, but not tf_{name}\."):
+            getattr(encoder, f"tf_{name}")(tf.constant(["a"]))
+    both = {"encode": lambda self, text: [5], "tf_encode": lambda self, strings: [[5]]}
+    assert type("Complete", (type(encoder),), both).tf_encode(encoder, ["a"]) == [[5]]
+
+
 def test_every_text_survives_subwords(subwords):
     for text in ("größe 漢字 𝄞", "Ωmega → café", "a_b ▁"):
         assert subwords.decode(subwords.encode(text)).replace("▁", " ").split() == text.replace("▁", " ").split()

@@ -31,6 +31,13 @@ if "word_bpe" in Registries.encoders:
     KINDS[Registries.encoders.get("word_bpe")] = ("-vocab.json", write_words, ["a-vocab.json", "a-merges.txt"])
 
 
+def test_an_object_that_is_not_an_encoder_is_named():
+    encoders = {"inputs": ByteTextEncoder(), "targets": ByteTextEncoder()}
+    assert vocabulary_files.checked(encoders, "mine") is encoders
+    with pytest.raises(UserError, match=r"^mine: feature_encoders returned an object of class dict\. .*TextEncoder"):
+        vocabulary_files.checked(encoders | {"targets": {}}, "mine")
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_every_kind(tmp_path, kind):
     ending, write, names = KINDS[kind]
