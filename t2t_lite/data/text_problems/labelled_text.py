@@ -50,6 +50,19 @@ class LabelledTextProblem(Text2TextProblem):
         encoder = self.feature_encoders(data_dir)["inputs"]
         return functools.partial(_encode, encoder, self.inputs_prefix, self.num_texts, self.label_ids(data_dir))
 
+    def samples_to_encode(self, data_dir, tmp_dir, dataset_split):
+        """See `Text2TextProblem.samples_to_encode`; the id 0 as a label of an encoded sample is an error."""
+        samples, encode = super().samples_to_encode(data_dir, tmp_dir, dataset_split)
+        return (samples if encode else map(self._checked_label, samples)), encode
+
+    def _checked_label(self, sample):
+        if isinstance(sample, dict) and sample.get("targets") in ([0], (0,)):
+            raise UserError(
+                f"{self.name}: generate_encoded_samples gave the targets [0], which is padding. Expected [label + 1]: "
+                "unlike in tensor2tensor, the ids of labels begin at 1."
+            )
+        return sample
+
     def preprocess_example(self, example, mode, hparams):
         """Truncates the inputs of an example, see `cut_texts`."""
         return {**example, "inputs": cut_texts(example["inputs"], self.max_length(hparams))}

@@ -50,6 +50,22 @@ def test_records_hold_the_texts_and_the_labels_from_1(data_dir):
     assert find_manifest(Opinion(), data_dir)["splits"]["train"]["removed"] == {"empty": 1}
 
 
+def test_labels_that_are_encoded_from_0_as_in_tensor2tensor_are_an_error(tmp_path):
+    class Encoded(Opinion):
+        first = 0
+
+        def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+            for sample in self.generate_samples(data_dir, tmp_dir, dataset_split):
+                yield {"inputs": [2, 1], "targets": [sample["label"] + self.first]}
+
+    with pytest.raises(UserError, match=r"^opinion: generate_encoded_samples gave the targets \[0\].*\[label \+ 1\]"):
+        Encoded().generate_data(str(tmp_path), str(tmp_path))
+    Encoded.first = 1
+    Encoded().generate_data(str(tmp_path), str(tmp_path))
+    found = read_examples(Records(Encoded(), str(tmp_path), DatasetSplit.TRAIN).paths)
+    assert sorted(example["targets"] for example in found) == sorted([label + 1] for label in TEXTS.values())
+
+
 @pytest.mark.slow
 def test_a_batch_holds_one_label_for_each_row(data_dir):
     problem = Opinion()
