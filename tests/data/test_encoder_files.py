@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.data.folder import encoder_files
-from t2t_lite.data.problem import DatasetSplit, Problem, Text2ClassProblem, Text2TextProblem
+from t2t_lite.data.problem import DatasetSplit, Problem, Text2ClassProblem, Text2TextProblem, VocabType
 from t2t_lite.errors import MissingFile, UserError
 from t2t_lite.export.saved_model import write_package
 from t2t_lite.runs.opening import open_run
@@ -59,6 +59,25 @@ class MakesItsVocabulary(Ported):
         return TokenTextEncoder(path, replace_oov="UNK")
 
 
+class WritesItsVocabulary(Ported):
+    """Writes its vocabulary before it returns the samples, as tensor2tensor's `translate_ende_wmt_bpe32k` does."""
+
+    vocab_type = VocabType.TOKEN
+    oov_token = "UNK"
+
+    def generate_samples(self, data_dir, tmp_dir, dataset_split):
+        pathlib.Path(data_dir, self.vocab_filename).write_text(WORDS)
+        return super().generate_samples(data_dir, tmp_dir, dataset_split)
+
+
+class WritesAndOpensItsVocabulary(WritesItsVocabulary):
+    vocab_type = VocabType.SUBWORD
+    vocab_filename = "vocab.ported.tokens"
+
+    def get_or_create_vocab(self, data_dir, tmp_dir, force_get=False):
+        return TokenTextEncoder(os.path.join(data_dir, self.vocab_filename), replace_oov="UNK")
+
+
 class OfLabels(Text2ClassProblem, Ported):
     """Classes whose labels are a file in a folder of the data folder, which tf.io.gfile reads."""
 
@@ -100,6 +119,8 @@ LEARNED = ["vocab.ported.280.model", "vocab.ported.280.vocab"]
         (Ported, LEARNED),
         (OfWords, ["my_words.txt"]),
         (MakesItsVocabulary, ["created.txt"]),
+        (WritesItsVocabulary, ["vocab.ported.tokens"]),
+        (WritesAndOpensItsVocabulary, ["vocab.ported.tokens"]),
         (OfLabels, ["more files/the labels.txt", *LEARNED]),
         (Encodes, ["written.txt"]),
     ],

@@ -34,7 +34,8 @@ class Text2TextProblem(Problem):
             sizes above. If False, an impossible size raises an error.
         vocab_size_is_limit: whether the text determines the size of the vocabulary, up to `approx_vocab_size`; see
             `t2t_lite.text.sentencepiece_model`.
-        additional_reserved_tokens: strings that are always one piece; not supported by `VocabType.BYTE_LEVEL_BPE`.
+        additional_reserved_tokens: strings that are always one piece, with the ids from 3; not supported by
+            `VocabType.BYTE_LEVEL_BPE`.
         normalization, character_coverage, split_digits: how SentencePiece learns the vocabulary, see
             `t2t_lite.text.subwords.train_sentencepiece`. They do not affect other vocabulary types.
         existing_vocabularies: {"inputs": path, "targets": path}, vocabularies to use instead of learning one. They can
@@ -79,6 +80,11 @@ class Text2TextProblem(Problem):
     def generate_samples(self, data_dir: str, tmp_dir: str, dataset_split: str) -> Iterable[dict[str, str]]:
         """Yields {"inputs": str, "targets": str}."""
         raise NotWritten(f"{type(self).__name__}: define generate_samples.")
+
+    @property
+    def has_inputs(self):
+        """Whether samples have inputs, as in tensor2tensor."""
+        return "inputs" in self.text_features
 
     @property
     def vocab_filename(self):
@@ -128,7 +134,21 @@ class Text2TextProblem(Problem):
 
     def prepare_generation(self, data_dir, tmp_dir):
         """Makes only the vocabularies that `feature_encoders` opens, because an override may read other files."""
-        if type(self).get_or_create_vocab is not Text2TextProblem.get_or_create_vocab:
+        try:
+            self._make_vocabularies(data_dir, tmp_dir)
+        except (MissingFile, FileNotFoundError):
+            if self.vocab_type != VocabType.TOKEN and not self._makes_own_vocabulary:
+                raise
+            # As in tensor2tensor, `generate_samples` may write the vocabulary before it returns an iterator.
+            self.generate_samples(data_dir, tmp_dir, DatasetSplit.TRAIN)
+            self._make_vocabularies(data_dir, tmp_dir)
+
+    @property
+    def _makes_own_vocabulary(self):
+        return type(self).get_or_create_vocab is not Text2TextProblem.get_or_create_vocab
+
+    def _make_vocabularies(self, data_dir, tmp_dir):
+        if self._makes_own_vocabulary:
             self.get_or_create_vocab(data_dir, tmp_dir)
         self._is_preparing, self._tmp_dir = True, tmp_dir
         try:
@@ -226,6 +246,9 @@ class Text2TextProblem(Problem):
             user_defined_symbols=self.additional_reserved_tokens,
             **{name: getattr(self, name) for name in _SENTENCEPIECE},
         )
+        if symbols := self.additional_reserved_tokens:
+            last = vocabulary.UNK_ID + len(symbols)
+            LOGGER.info(f"{self.name}: the reserved tokens {symbols[0]} … {symbols[-1]} have the ids 3 to {last}")
 
     def _learn_byte_level(self, lines, path, size, at_most=False):
         if self.additional_reserved_tokens:
