@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 from collections.abc import Callable
 
 import t2t_lite
@@ -18,12 +19,15 @@ from t2t_lite.cli.usr_dirs import usr_dir_of as usr_dir_of
 from t2t_lite.errors import LOGGER, UnknownName, UserError, located, nearest, shown
 from t2t_lite.process.registering_modules import modules_by_name
 from t2t_lite.settings.config import COPIES, HParams
+from t2t_lite.settings.tensor2tensor_names import PROBLEM_HOOKS
 
 
 def _check_problem(name, cls):
     if name.endswith(("_rev", "_copy")):
         raise UnknownName(f"problems: {name!r} cannot be registered: the suffixes _rev and _copy are reserved.")
-    if unread := [hook for hook in ("decode_hooks", "packed_length") if hasattr(cls, hook)]:
+    # Definitions in registered base classes have already been reported.
+    own = [*itertools.takewhile(lambda base: base is cls or "name" not in vars(base), cls.__mro__)]
+    if unread := [hook for hook in PROBLEM_HOOKS if any(hook in vars(base) for base in own)]:
         LOGGER.warning(
             f"problems: {name}: defines {' and '.join(unread)}, which only tensor2tensor uses. Remove the definition."
         )

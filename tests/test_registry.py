@@ -302,11 +302,15 @@ def test_broken_usr_dir_names_file_line_and_cause(usr_dir, name, text, where, ca
     assert "\n" not in message
 
 
-@pytest.mark.parametrize("hook", ["packed_length", "decode_hooks"])
+@pytest.mark.parametrize("hook", ["packed_length", "decode_hooks", "hparams", "example_reading_spec", "preprocess"])
 def test_what_a_ported_problem_says_in_vain_is_told(hook, caplog):
-    registry.register_problem("my_fake_too")(type("Ported", (Fake,), {hook: property(lambda self: 256)}))
-    registry.Registries.problems.remove("my_fake_too")
-    assert f"my_fake_too: defines {hook}, which only tensor2tensor uses" in caplog.text
+    mixin = type("Mixin", (), {hook: property(lambda self: 256)})
+    ported = registry.register_problem("my_fake_too")(type("Ported", (mixin, Fake), {}))
+    registry.register_problem("my_fake_three")(type("PortedToo", (ported,), {}))
+    for name in ("my_fake_too", "my_fake_three"):
+        registry.Registries.problems.remove(name)
+    (record,) = caplog.records
+    assert f"my_fake_too: defines {hook}, which only tensor2tensor uses" in record.getMessage()
 
 
 def test_the_users_own_interrupt_while_a_folder_is_imported_is_one(usr_dir):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from t2t_lite import registry
 from t2t_lite.corpora.plain_text import BadLines
 from t2t_lite.data.named_problems import GenerationSettings
-from t2t_lite.data.splits import FILE_TAGS, DatasetSplit, generated
+from t2t_lite.data.splits import FILE_TAGS, DatasetSplit, generated, warn_of_others
 from t2t_lite.errors import NotWritten, UserError
 from t2t_lite.files.file_errors import explain
 from t2t_lite.tasks.task import SequenceToSequenceTask
@@ -117,7 +117,8 @@ class Problem:
         """
         samples = self.generate_encoded_samples(data_dir, tmp_dir, dataset_split)
         expected = f"{{{', '.join(f'{feature!r}: ids' for feature in self.record_features)}}}"
-        return generated(samples, f"{self.name}: generate_encoded_samples", expected), None
+        samples = generated(samples, f"{self.name}: generate_encoded_samples", expected)
+        return warn_of_others(samples, self.name, self.record_features), None
 
     def feature_encoders(self, data_dir):
         """Returns {"inputs": encoder, "targets": encoder} for the records on disk, regardless of `_rev`."""

@@ -5,10 +5,11 @@ Also describes the user's own files of each split, and detects whether they have
 
 import collections.abc
 import enum
+import itertools
 import os
 
 from t2t_lite import files
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import LOGGER, UserError, shown
 from t2t_lite.files.pipes import is_device
 
 
@@ -60,6 +61,24 @@ def generated(samples, what, expected):
             f"{what} returned {shown(samples)}. Expected a generator or a list of {expected}: `yield` each sample."
         )
     return samples
+
+
+def warn_of_others(samples, name, features):
+    """Returns an iterator over samples; warns if the first one has a feature that records will not contain.
+
+    Args:
+        samples: iterable of {feature: ids}.
+        name: str, the name of the problem.
+        features: names of the features of records.
+    """
+    samples = iter(samples)
+    first = [*itertools.islice(samples, 1)]
+    if first and isinstance(first[0], dict) and (others := {*first[0]} - {*features}):
+        LOGGER.warning(
+            f"{name}: records will not contain {', '.join(map(shown, sorted(others)))}, which generate_encoded_samples "
+            "yields. To store ids under another name, declare it in the problem's features."
+        )
+    return itertools.chain(first, samples)
 
 
 def with_content(facts, recorded):

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from t2t_lite.data import splits
-from t2t_lite.data.splits import DatasetSplit, describe_files, generated, named_split, with_content
+from t2t_lite.data.splits import DatasetSplit, describe_files, generated, named_split, warn_of_others, with_content
 from t2t_lite.errors import UserError
 from t2t_lite.files import hashes
 
@@ -26,6 +26,15 @@ def test_what_is_no_series_of_samples_is_refused(samples):
         generated(samples, "mine: make", "{'a': str}")
     for series in ([1], iter([1]), (1,)):
         assert generated(series, "mine: make", "int") is series
+
+
+def test_features_that_records_will_not_contain_are_reported_once(caplog):
+    samples = [{"inputs": [2, 1], "context": [i, 1]} for i in range(5)]
+    assert [*warn_of_others(samples, "mine", ("inputs", "context"))] == samples and not caplog.records
+    assert [*warn_of_others(iter(samples), "mine", ("inputs",))] == samples
+    (record,) = caplog.records
+    assert record.getMessage().startswith("mine: records will not contain 'context', which generate_encoded_samples")
+    assert not [*warn_of_others([], "mine", ())] and [*warn_of_others([5], "mine", ())] == [5]
 
 
 def test_files_are_described_by_full_paths_and_sizes(tmp_path, monkeypatch):

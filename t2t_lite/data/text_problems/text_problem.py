@@ -248,7 +248,7 @@ class Text2TextProblem(Problem):
         )
         if symbols := self.additional_reserved_tokens:
             last = vocabulary.UNK_ID + len(symbols)
-            LOGGER.info(f"{self.name}: the reserved tokens {symbols[0]} … {symbols[-1]} have the ids 3 to {last}")
+            LOGGER.info(f"{self.name}: the reserved tokens have the ids 3 ({symbols[0]}) to {last} ({symbols[-1]})")
 
     def _learn_byte_level(self, lines, path, size, at_most=False):
         if self.additional_reserved_tokens:

@@ -204,6 +204,18 @@ def test_other_kinds_of_vocabulary_stay_one():
     assert problem.generation_settings() == {"vocabulary": None}
 
 
+def test_reserved_tokens_have_the_ids_that_are_logged(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(OneVocabulary, "additional_reserved_tokens", ("<2de>", "<2en>"))
+    with caplog.at_level(logging.INFO):
+        encoder = OneVocabulary().get_or_create_vocab(str(tmp_path), str(tmp_path))
+    assert "the reserved tokens have the ids 3 (<2de>) to 4 (<2en>)" in caplog.text
+    assert encoder.pieces([3, 4]) == ["<2de>", "<2en>"]
+
+
+def test_inputs_are_known_by_tensor2tensors_name():
+    assert OneVocabulary().has_inputs and not Lines().has_inputs
+
+
 def test_the_vocabularies_of_another_problem_serve(two_dir):
     other = OneVocabulary()
     other.use_vocab_from_other_problem = TwoVocabularies()
