@@ -28,6 +28,8 @@ import os
 import sys
 import textwrap
 
+from absl import flags as absl_flags
+
 from t2t_lite.cli import commands, console
 from t2t_lite.cli.commands import define_all, description
 from t2t_lite.cli.flags import Flags
@@ -171,6 +173,7 @@ def _run(command, define_flags, run, argv, check, tensorflow):
     if imports_folder or registry_help:
         from t2t_lite import registry
 
+        absl_flags.FLAGS.mark_as_parsed()  # flags that the user's folder declares have their defaults
         registry.import_usr_dir(values.t2t_usr_dir if imports_folder else None)
         if registry_help:
             print(registry.help_string())

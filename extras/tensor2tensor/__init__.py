@@ -10,6 +10,7 @@ Uses t2t_lite.extras.autotune for hyperparameter ranges.
 
 import importlib
 
+from t2t_lite.errors import UserError
 from t2t_lite.process.lazy import module_paths
 from t2t_lite.settings.tensor2tensor_names import module_answer
 
@@ -20,3 +21,15 @@ def __getattr__(name):
     if name in module_paths(__name__):
         return importlib.import_module(f"{__name__}.{name}")
     raise ImportError(module_answer(name))
+
+
+def names_elsewhere(module):
+    """Returns the `__getattr__` of a mirrored module; for a name that the module lacks, it raises a `UserError`."""
+    short = module.rpartition(".")[2]
+
+    def get(name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise UserError(f"{module_answer(f'{short}.{name}')}.")
+
+    return get

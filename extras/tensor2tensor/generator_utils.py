@@ -6,7 +6,10 @@ import shutil
 
 from t2t_lite import files
 from t2t_lite.corpora import downloads, source_files
+from t2t_lite.extras.tensor2tensor import names_elsewhere
 from t2t_lite.files.file_system import rename
+
+__getattr__ = names_elsewhere(__name__)
 
 
 def maybe_download(directory, filename, uri):
@@ -34,11 +37,3 @@ def gunzip_file(gz_path, new_path):
 
 def shuffle_dataset(filenames, extra_fn=None):
     """Does nothing, because t2t-datagen already shuffles the records that it writes."""
-
-
-def get_or_generate_vocab(data_dir, tmp_dir, vocab_filename, vocab_size, sources, file_byte_budget=1e6):
-    """Raises `NotImplementedError`: `vocab_type` and `approx_vocab_size` determine the vocabulary."""
-    raise NotImplementedError(
-        "generator_utils.get_or_generate_vocab: remove the call. A problem's vocabulary is learned from its samples, "
-        "according to its vocab_type and approx_vocab_size"
-    )

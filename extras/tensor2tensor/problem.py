@@ -2,6 +2,9 @@
 
 from t2t_lite.data.problem import DatasetSplit as DatasetSplit
 from t2t_lite.data.problem import Problem as Problem
+from t2t_lite.extras.tensor2tensor import names_elsewhere
+
+__getattr__ = names_elsewhere(__name__)
 
 
 class SpaceID:

@@ -17,7 +17,8 @@ from t2t_lite.settings.tensor2tensor_names import module_answer
 # A shell command that ports a folder from tensor2tensor; docs/coming_from_tensor2tensor.md explains it.
 PORT = (
     "sed -i -E -e 's/\\btensor2tensor\\.(data_generators|layers|models|utils)\\b/t2t_lite.extras.tensor2tensor/' "
-    "-e 's/^import tensorflow as tf$/import tensorflow.compat.v1 as tf/' {folder}/*.py"
+    "-e 's/^( *from) tensor2tensor\\b/\\1 t2t_lite.extras.tensor2tensor/' "
+    "-e 's/^( *import tensorflow) as tf\\b/\\1.compat.v1 as tf/' {folder}/*.py"
 )
 _IMPORTED = {}  # {name of the imported package: the flag's value}
 

@@ -53,9 +53,8 @@ class HParams(DeclaredHParams):
         elif name in self.__dict__.get("_own", {}):
             self._own[name] = storable(name, self._declared[name].typed(value))
         else:
-            raise UserError(
-                f"hparam {shown(name)} is not declared. {self._nearest(name)} To add your own, call add_hparam()."
-            )
+            advice = "" if hparam_answer(name) else " To add your own, call add_hparam()."
+            raise UserError(f"hparam {shown(name)} is not declared. {self._nearest(name)}{advice}")
 
     def __getattr__(self, name: str) -> Any:  # only called for names that are not fields of the dataclass
         if name.startswith("_"):  # copy and pickle look these up before the object has any state

@@ -64,8 +64,8 @@ def flag_answer(name):
 
 
 def module_answer(name):
-    """Returns advice on the replacement of a tensor2tensor module, one line without a final period."""
-    instead = f": {_MODULES[name]}" if name in _MODULES else ""
+    """Returns advice on the replacement of a tensor2tensor module or `module.name`, one line without a final period."""
+    instead = f": {MODULES[name]}" if name in MODULES else ""
     return f"tensor2tensor's {name} does not exist here{instead}. See the imports in docs/coming_from_tensor2tensor.md"
 
 

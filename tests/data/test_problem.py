@@ -15,6 +15,7 @@ from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords
+from t2t_lite.text.vocabulary import TextEncoder
 from tests.data import corpus
 from tests.data.stored import decoded
 from tests.data.toys import ToyBytes, ToyStream, ToyText, ToyWords, files_in
@@ -139,13 +140,13 @@ def test_a_missing_vocabulary_names_the_command(tmp_path):
     ],
 )
 def test_reversed_and_copied(flags, name, languages, sides, monkeypatch):
-    encoders = {"inputs": "inputs", "targets": "targets"}
+    encoders = {"inputs": TextEncoder(3), "targets": TextEncoder(4)}
     monkeypatch.setattr(ToyText, "feature_encoders", lambda self, data_dir: encoders)
     problem = ToyText(**flags)
     assert problem.full_name == name
     assert problem.dataset_filename() == "toy_text"
     assert problem.languages == languages
-    assert tuple(problem.get_feature_encoders("d").values()) == sides
+    assert tuple(problem.get_feature_encoders("d").values()) == tuple(map(encoders.get, sides))
     assert tuple(problem.maybe_reverse_and_copy({"inputs": "inputs", "targets": "targets"}).values()) == sides
     assert problem.feature_encoders("d") == encoders
 
@@ -156,10 +157,10 @@ def test_encoders_are_read_once_for_each_folder():
     class Counting(Problem):
         def feature_encoders(self, data_dir):
             read.append(data_dir)
-            return {"inputs": data_dir, "targets": data_dir}
+            return dict.fromkeys(("inputs", "targets"), TextEncoder(ord(data_dir)))
 
     problem = Counting()
-    assert [problem.get_feature_encoders(folder)["inputs"] for folder in "aba"] == ["a", "b", "a"]
+    assert [problem.get_feature_encoders(folder)["inputs"].vocab_size for folder in "aba"] == [97, 98, 97]
     assert read == ["a", "b"]
 
 

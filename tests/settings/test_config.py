@@ -55,6 +55,10 @@ def test_assigning_an_undeclared_name_is_an_error():
     hparams = HParams()
     with pytest.raises(UserError, match=r"'hiden_size' is not declared. Nearest: .*hidden_size"):
         hparams.hiden_size = 8
+    with pytest.raises(
+        UserError, match=r"'conv_first_kernel' is not declared\. There are no convolutions.*local_moe\.$"
+    ):
+        hparams.conv_first_kernel = 8
     with pytest.raises(AttributeError, match="hidden_size"):
         _ = hparams.hiden_size
     for wrong in (lambda: setattr(hparams, "xyz", 8), lambda: hparams.parse("xyz=8")):

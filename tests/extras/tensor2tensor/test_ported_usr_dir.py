@@ -17,6 +17,7 @@ PAGE = pathlib.Path(__file__).parents[3] / "docs/coming_from_tensor2tensor.md"
 MODULE = '''
 import os
 
+from tensor2tensor import models  # pylint: disable=unused-import
 from tensor2tensor.data_generators import generator_utils
 from tensor2tensor.data_generators import problem
 from tensor2tensor.data_generators import text_encoder, text_problems
@@ -24,9 +25,11 @@ from tensor2tensor.data_generators.translate import TranslateProblem
 from tensor2tensor.layers import common_hparams
 from tensor2tensor.models import transformer
 from tensor2tensor.utils import registry
-import tensorflow as tf
+import tensorflow as tf  # version 1
 
 EOS = text_encoder.EOS_ID
+FLAGS = tf.flags.FLAGS
+tf.flags.DEFINE_string("ported_separator", ", ", "Separates the beginning from the end.")
 DEFAULTS = common_hparams.basic_params1()
 
 
@@ -58,9 +61,11 @@ class PortedProverbs(text_problems.Text2TextProblem):
     packed = generator_utils.maybe_download(tmp_dir, "proverbs.gz", "http://example.org/proverbs.gz")
     path = os.path.join(tmp_dir, "proverbs.txt")
     generator_utils.gunzip_file(packed, path)
+    import tensorflow as tf
+
     with tf.gfile.Open(path) as lines:
       for line in lines:
-        start, end = text_encoder.native_to_unicode(line.strip()).split(", ")
+        start, end = text_encoder.native_to_unicode(line.strip()).split(FLAGS.ported_separator)
         yield {"inputs": start, "targets": end}
 
 
@@ -131,7 +136,7 @@ def test_a_ported_folder_generates_its_data(call_command, usr_dir, tmp_path):
 @pytest.mark.slow
 def test_the_next_command_names_the_folder(call_command, usr_dir, tmp_path):
     text = MODULE.replace("PortedProverbs", "PortedSayings").partition("@registry.register_problem\nclass PortedTr")[0]
-    (usr_dir / "ported_proverbs.py").write_text(text)
+    (usr_dir / "ported_proverbs.py").write_text(text.replace("ported_separator", "sayings_separator"))
     renamed = usr_dir.rename(tmp_path / "other_things")
     port(renamed)
     words = f"--t2t_usr_dir={renamed}", "--problem=ported_sayings", "--hparams_set=transformer_tiny"
@@ -154,6 +159,11 @@ def test_the_next_command_names_the_folder(call_command, usr_dir, tmp_path):
             "wiki does not exist here. See the imports in docs/coming_from_tensor2tensor.md",
         ),
         ("import tensor2tensor.utils.t2t_model as t", "t2t_model does not exist here: a model is a Keras model"),
+        ("from tensor2tensor.bin import t2t_trainer", "bin does not exist here: use a command, such as t2t-trainer"),
+        (
+            "from tensor2tensor.data_generators.text_problems import Text2textTmpdir",
+            "text_problems.Text2textTmpdir does not exist here: use --problem=translate_own",
+        ),
     ],
 )
 def test_an_import_of_what_is_not_here_is_answered(call_command, tmp_path, line, words):
