@@ -14,6 +14,7 @@ from t2t_lite.errors import UserError, counted
 
 TABLES = (".tsv", CSV, *JSON_LINES)
 _WITH_BOTH = (*TABLES, ".tmx", wmt_files.XML)  # file types, besides archives, that hold both inputs and targets
+_KINDS = ("tsv", "tmx", "text")  # words that may begin the members of an entry of `source_data_files`
 _SHOWN = 5  # number of members of an archive that an error message lists
 
 
@@ -92,6 +93,8 @@ def find_texts(folder, pattern, url=""):
 
 
 def _members(folder, members, url):
+    if members[0] not in _KINDS and len(members) != 2:
+        raise UserError(f"{', '.join(members)}: found {counted(len(members), 'file')}. Expected (inputs, targets).")
     sources = find_members(folder, members, url)
     if sources is None:
         archive = archive_name(url)

@@ -153,6 +153,15 @@ def test_missing_files_are_named_with_where_they_come_from(tmp_path, members, ur
         list(source_files.read_members(str(tmp_path), members, url))
 
 
+@pytest.mark.parametrize("members", [["a.en"], ("a.en", "a.de", "b.de")])
+def test_an_entry_of_plain_text_has_two_files(tmp_path, members):
+    """In tensor2tensor, an entry for the vocabulary may have others."""
+    with pytest.raises(
+        UserError, match=rf"^{', '.join(members)}: found {len(members)} files?\. .*\(inputs, targets\)\."
+    ):
+        [*source_files.read_members(str(tmp_path), members)]
+
+
 def test_archives_are_named_by_the_last_part_of_their_address():
     names = {
         "http://h/a/dev.tgz": "dev.tgz",
