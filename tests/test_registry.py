@@ -302,6 +302,14 @@ def test_broken_usr_dir_names_file_line_and_cause(usr_dir, name, text, where, ca
     assert "\n" not in message
 
 
+def test_the_command_that_ports_a_folder_names_the_folder_of_the_import(usr_dir):
+    folder = usr_dir({"__init__.py": "from . import inner\n"})
+    (folder / "inner").mkdir()
+    (folder / "inner" / "__init__.py").write_text("import tensor2tensor.utils.registry\n")
+    with pytest.raises(UserError, match=rf"inner/__init__\.py, line 1: .* {folder}/inner/\*\.py$"):
+        registry.import_usr_dir(str(folder))
+
+
 @pytest.mark.parametrize("hook", ["packed_length", "decode_hooks", "hparams", "example_reading_spec", "preprocess"])
 def test_what_a_ported_problem_says_in_vain_is_told(hook, caplog):
     mixin = type("Mixin", (), {hook: property(lambda self: 256)})

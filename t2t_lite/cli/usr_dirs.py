@@ -126,9 +126,10 @@ def explain_import_error(error, folder):
     text = str(error).splitlines()[0] if str(error) else "no reason given"
     advice = ""
     if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "tensor2tensor":
+        folder = shlex.quote(str(pathlib.Path(frames[-1].filename).parent if frames else folder))
         advice = (
             ". t2t_lite has these modules under other names, listed in docs/coming_from_tensor2tensor.md. This "
-            f"command ports a folder: {PORT.format(folder=shlex.quote(str(folder)))}"
+            f"command ports a folder: {PORT.format(folder=folder)}"
         )
     if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("t2t_lite.extras.tensor2tensor."):
         text = module_answer(error.name.split(".")[3])
