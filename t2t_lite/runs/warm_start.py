@@ -15,6 +15,7 @@ from t2t_lite.runs.locating import check_is_one, encoders_of, find_checkpoint, f
 from t2t_lite.runs.opening import restore_weights
 from t2t_lite.runs.run_config import hparams_of, lora_facts, lora_names
 from t2t_lite.runs.weights import check_fits, named_weights, open_checkpoint, saved_shapes, saved_value, shape_text
+from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 _HEAD_ARGUMENTS = ("head", "sentence_classes")  # not compared, because a new head is reported separately
@@ -29,9 +30,9 @@ def warm_start(path, model, encoders, hparams=None):
     values. One model may have a shared vocabulary and the other separate vocabularies: the pieces of each side are
     looked up in that side's vocabulary. If the new vocabulary is shared, the rows of the old target vocabulary take
     precedence. The model's `token_embeddings` and `softmax` determine which weights have such rows. If the head
-    (`SequenceModel.head_weights`) differs, the new head keeps its initial values. The training of LoRA continues if
-    both models have the same rank and factor. Otherwise the trained model's LoRA is merged into its kernels, and the
-    new model's LoRA keeps its initial values.
+    (`SequenceModel.head_weights`) or its classes differ, the new head keeps its initial values. The training of LoRA
+    continues if both models have the same rank and factor. Otherwise the trained model's LoRA is merged into its
+    kernels, and the new model's LoRA keeps its initial values.
 
     Weights with the same shapes may belong to a model with different settings, such as a different type of attention;
     this is logged as a warning. A different number of attention heads, which would split the kernels at different
@@ -58,7 +59,7 @@ def warm_start(path, model, encoders, hparams=None):
     check_is_one(checkpoint, path)
     config = read_config_of(checkpoint)
     weights, saved = named_weights(model), saved_shapes(checkpoint)
-    new_heads = _changed_heads(model, config, saved)
+    new_heads = _changed_heads(model, config, saved, encoders.get("targets"))
     facts = {"warm_start_from": checkpoint}
     if new_heads:
         facts["warm_start_new"] = sorted(new_heads & weights.keys())
@@ -143,11 +144,14 @@ def _log_facts(facts):
         LOGGER.info(f"the head is new and has initial values: {', '.join(new)}")
 
 
-def _changed_heads(model, config, saved):
-    """Returns the names of head weights that only one of the models has, or whose shapes differ."""
+def _changed_heads(model, config, saved, labels):
+    """Returns the names of head weights that only one of the models has, whose shapes differ, or that score classes
+    other than those of the encoder `labels`."""
     shapes = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
     names = _head_names(model) | _head_names(_shapes_of(config))
-    return {name for name in names if saved.get(name) != shapes.get(name)}
+    are_others = isinstance(labels, ClassLabelEncoder) and config["vocabulary_sha256"]["targets"] != labels.fingerprint
+    count = labels.vocab_size - 1 if are_others else None
+    return {name for name in names if saved.get(name) != shapes.get(name) or shapes[name][-1] == count}
 
 
 def _check_trained(names, weights):

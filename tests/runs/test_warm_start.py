@@ -12,6 +12,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.runs.run_config import build_model, hparams_of, write_run_config
 from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.runs.weights import named_weights, trackable_weights
+from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.vocabulary import ByteTextEncoder, SentencePieceEncoder, TokenTextEncoder
 
 pytestmark = pytest.mark.slow  # each builds two models
@@ -184,6 +185,24 @@ def test_a_head_of_other_classes_is_new_and_its_pooler_is_not(tmp_path):
         np.testing.assert_array_equal(values(same)[name], value)
         if name not in new:
             np.testing.assert_array_equal(values(four)[name], value)
+
+
+def test_a_head_of_renamed_classes_is_new(tmp_path, monkeypatch):
+    """As many classes as before, but other ones: columns of the head would go to the wrong classes by position."""
+    hparams = registry.hparams("bert_tiny").of_model(registry.model("transformer_encoder"))
+    hparams = hparams.parse("num_hidden_layers=1,hidden_size=8,filter_size=8,num_heads=2,head=class")
+    encoders = vocabulary(tmp_path / "run", OLD, is_shared=True) | {"targets": ClassLabelEncoder(["no", "yes"])}
+    monkeypatch.setattr("t2t_lite.runs.warm_start.encoders_of", lambda *_: encoders)
+    facts = config(encoders) | {"model": "transformer_encoder", "hparams": hparams.values()}
+    write_run_config(str(tmp_path / "run"), facts)
+    tf.train.Checkpoint(model=trackable_weights(build_model(facts))).write(str(tmp_path / "run" / "model.ckpt-7"))
+    for labels, is_new in ((["no", "yes"], False), (["aye", "no"], True)):
+        model = build_model(facts)
+        drawn = values(model)
+        new = warm_start(str(tmp_path / "run"), model, encoders | {"targets": ClassLabelEncoder(labels)})
+        heads = sorted(name for name in drawn if name.startswith("class_head/dense/"))
+        assert new.get("warm_start_new", []) == heads * is_new and heads
+        assert np.array_equal(values(model)[heads[-1]], drawn[heads[-1]]) == is_new
 
 
 def test_what_does_not_fit_is_named(tmp_path):
