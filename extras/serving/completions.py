@@ -106,7 +106,7 @@ class Completion:
 
     def whole(self):
         """Generates all texts; returns the answer, a dict. Raises `Refusal` if the client has disconnected."""
-        found = self._next_ids() if self._asks_next_id() else list(map(self._generated, self._places()))
+        found = self._next_ids() if self._asks_next_id() else [*itertools.starmap(self._generated, self._places())]
         if self._is_aborted:
             raise Refusal("the server is stopping", "UNAVAILABLE")
         if self._request.num_logprobs is not None and not self._asks_next_id():
@@ -118,10 +118,10 @@ class Completion:
 
     def events(self):
         """Yields the events, bytes, while the texts are generated. Raises `Refusal` if the client has disconnected."""
-        for index, place in enumerate(self._places()):
-            for part in self._parts(*place[:2]):
+        for index, (prompt, options, number) in enumerate(self._places()):
+            for part in self._parts(prompt, options):
                 yield _event(self._head | {"choices": [_choice(index, part)]})
-            end = self._ended(*place[::2])
+            end = self._ended(prompt, number)
             choice = _choice(index, "", end.reason) | {"stop_reason": end.stop}
             told = {"truncated": end.truncated, "generated_text": end.text}
             if is_last := self._is_aborted or index + 1 == len(self._prompts) * self._request.count:
@@ -166,12 +166,12 @@ class Completion:
         if self._is_abandoned():
             raise Refusal("the client has disconnected", "CANCELLED")
 
-    def _generated(self, place):
-        """Generates a text; returns its `_Continuation`."""
+    def _generated(self, prompt, options, number):
+        """Generates a text; returns its `_Continuation`. For the arguments see `_places`."""
         if not self._is_aborted:
-            for _ in self._parts(*place[:2]):
+            for _ in self._parts(prompt, options):
                 pass
-        return self._ended(*place[::2])
+        return self._ended(prompt, number)
 
     def _ended(self, prompt, number):
         """Returns the `_Continuation` of the stream that has just ended; see `_places` for `number`."""
