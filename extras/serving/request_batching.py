@@ -11,8 +11,12 @@ import numpy as np
 from t2t_lite.corpora.sentences import join_texts, sentence_parts
 from t2t_lite.extras.serving.refusals import Refusal
 
-# For each setting, the attribute of `served_export.Signature` that decides whether texts are split.
-_ATTRIBUTES = {"auto": "wants_sentences", "always": "is_of_texts"}
+# For each setting, a function of a `served_export.Signature` that returns whether texts are split.
+_SPLITS = {
+    "auto": lambda signature: signature.wants_sentences,
+    "always": lambda signature: signature.is_of_texts,
+    "never": lambda signature: False,
+}
 PATIENCE = 0.5  # seconds between checks of whether the client of a waiting request has disconnected
 
 
@@ -212,7 +216,7 @@ class SentenceBatcher:
 
     def __init__(self, batcher, split_sentences, most_rows):
         self._batcher, self._most_rows = batcher, most_rows
-        self._attribute = _ATTRIBUTES.get(split_sentences or "auto", "")
+        self._splits = _SPLITS[split_sentences or "auto"]
 
     def run(self, signature, inputs, **options):
         """Returns the outputs of a signature, {name: array}; arguments and errors are those of `Batcher.run`.
@@ -221,7 +225,7 @@ class SentenceBatcher:
         Raises `Refusal` for too many sentences.
         """
         texts = inputs.get("inputs")
-        if not getattr(signature, self._attribute, False) or texts.ndim != 1:
+        if not self._splits(signature) or texts.ndim != 1:
             return self._batcher.run(signature, inputs, **options)
         # The model refuses a wrong number of options, but this number could be right for the sentences.
         if any(value.ndim and len(value) not in (1, len(texts)) for value in inputs.values()):
