@@ -18,7 +18,7 @@ from t2t_lite.models.outputs import named_outputs
 from t2t_lite.settings.ranges import NEW_TOKENS, Range, typed_value
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.attention_pictures import attend
-from t2t_lite.visualization.sentence_attention import BEGIN, END, MOST_TOKENS, sentence_ids
+from t2t_lite.visualization.sentence_attention import BEGIN, END, MOST_TOKENS, check_positions, sentence_ids
 
 _BEAM_SIZE = Range(1, 32)  # limited because an answer contains the whole search tree
 _TOP = Range(1, 100)
@@ -81,7 +81,7 @@ class TextAnswers(Answers):
         """
         request = checked(request, {**self.asked, "target": str | list, "top?": int})
         top = typed_value("top", request.get("top", 5), int, _TOP)
-        source, target = self.scored(request, self.text_or_ids(request, "target"))
+        source, target = self.pair_of(request)
         (log_probs,) = self._log_probs([source], [target])  # [length, V]
         best = np.argsort(-log_probs, axis=1, kind="stable")[:, :top]
         encoder = self.answerer.encoders["targets"]
@@ -137,6 +137,12 @@ class TextAnswers(Answers):
         """Returns a target text after the problem's preprocessing; a target of ids is returned unchanged."""
         problem = self.answerer.problem
         return problem.encoded_target(target, request["text"]) if problem and "text" in request else target
+
+    def pair_of(self, request):
+        """Returns (source ids, target ids) for scoring. Raises `UserError` if the model cannot read them."""
+        source, target = self.scored(request, self.text_or_ids(request, "target"))
+        check_positions(self.answerer.model, {"inputs": source, "targets": target})
+        return source, target
 
     def text_or_ids(self, request, name):
         """Returns a field of a request: a text, a list of ids, or None. Raises `UserError` for invalid ids."""
@@ -206,7 +212,7 @@ class Translations(TextAnswers):
             {"source": [{"token": str, "steps": int}], "output": a list like "source"}, without EOS.
         """
         request = checked(request, {**self.asked, "target": str | list})
-        pair = self.scored(request, self.text_or_ids(request, "target"))
+        pair = self.pair_of(request)
         (steps,) = self._ponder_steps(*([ids] for ids in pair))
         encoders = (self.answerer.encoders[side] for side in ("inputs", "targets"))
         return {

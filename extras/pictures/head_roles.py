@@ -99,8 +99,8 @@ def roles_in_files(answerer, path, target_path=None):
 
     Args:
         answerer: the result of `t2t_lite.load`, such as a Translator.
-        path: str, UTF-8, one sentence per line. Blank lines are skipped; so are lines of more than 512 tokens, with a
-            warning.
+        path: str, UTF-8, one sentence per line. Blank lines are skipped; so are lines of more than 512 tokens, or
+            than the model can read, with a warning.
         target_path: str, a file with the translations; if None, a translation model's own translations are used.
 
     Raises:
@@ -125,9 +125,10 @@ def roles_in_files(answerer, path, target_path=None):
         translations = answerer.translate(sides[0], split_sentences="never", on_progress=progress.add)
         progress.done()
         ids.append([[*translation.hypotheses[0].ids, EOS_ID] for translation in translations])
-    rows = [row for row in zip(*ids, strict=True) if max(map(len, row)) <= _MOST_TOKENS]
+    most = min(_MOST_TOKENS, getattr(answerer.model, "max_length", None) or _MOST_TOKENS)
+    rows = [row for row in zip(*ids, strict=True) if max(map(len, row)) <= most]
     if num_dropped := len(ids[0]) - len(rows) if ids else 0:
-        LOGGER.warning(f"{path}: skipped {counted(num_dropped, 'line')} with more than {_MOST_TOKENS} tokens.")
+        LOGGER.warning(f"{path}: skipped {counted(num_dropped, 'line')} with more than {most} tokens.")
     progress = Progress("measuring heads", "sentences", len(rows))
     ids_by_name = dict(zip(names, map(list, zip(*rows, strict=True)), strict=False))
     with located(path):

@@ -36,7 +36,8 @@ def attend(answerer, text, target=None, most=MOST_TOKENS, **options):
         **options: options of `Translator.translate`, such as beam_size and alpha, or of `Generator.generate`.
 
     Raises:
-        UserError: if a text is blank or has more than `most` tokens, or the model does not expose attention weights.
+        UserError: if a text is blank, or has more than `most` tokens or than the model can read; or if the model does
+            not expose attention weights.
     """
     problem, encoders = answerer.problem, answerer.encoders
     first, *others = text_features(problem, target)

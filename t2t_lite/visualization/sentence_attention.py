@@ -134,13 +134,15 @@ def read_attention(model, encoders, texts, ids=None, features=None, most=MOST_TO
         most: int, the largest number of tokens per text.
 
     Raises:
-        UserError: if the model does not expose attention weights, or a text is blank or has more than `most` tokens.
+        UserError: if the model does not expose attention weights, or a text is blank, or has more than `most` tokens or
+            than the model can read.
     """
     ids = dict(ids or {})
     for feature, text in texts.items():
         name = "target" if feature == "targets" and "inputs" in texts else "text"
         row = ids.get(feature) or sentence_ids(encoders[feature], text, name, most)
         ids[feature] = _checked_length(row, name, most)
+    check_positions(model, ids)
     nothing = without_text(features, 1)
     weights_by_kind = attention_weights(model, nothing | {f: np.array([row], "int32") for f, row in ids.items()})
     attention = {}
@@ -202,6 +204,17 @@ def _checked_length(ids, name, most):
     if len(ids) > most:
         raise UserError(f"{name}: {counted(len(ids), 'token')}, EOS included. A picture shows at most {most:,}.")
     return ids
+
+
+def check_positions(model, ids):
+    """Raises `UserError` if a model has too few positions for {feature: list of ids}; see `Searcher` for the limits."""
+    most = getattr(model, "max_length", None)
+    lengths = {"target" if name == "targets" and "inputs" in ids else "text": len(row) for name, row in ids.items()}
+    if getattr(model, "joins_inputs", False):
+        lengths = {" and ".join(lengths): sum(lengths.values())}
+    for name, length in lengths.items():
+        if most is not None and length > most:
+            raise UserError(f"{name}: {counted(length, 'token')}. The model reads at most {most:,}.")
 
 
 def _tokens(encoders, texts, ids, feature, shifted=False):

@@ -203,6 +203,15 @@ def test_texts_that_cannot_be_drawn(translator, texts, words):
         attend(translator, *texts)
 
 
+@pytest.mark.slow
+def test_texts_that_the_model_cannot_read():
+    translator = make_translator(position="learned", max_position=9)
+    assert attend(translator, "a" * 8, [5] * 9)["memory"].weights[0].shape[1:] == (9, 9)
+    for texts, words in ((["a" * 9, "a"], "^text: 10 tokens.* at most 9"), (["a", [5] * 10], "^target: 10 tokens")):
+        with pytest.raises(UserError, match=words):
+            attend(translator, *texts)
+
+
 def test_a_model_of_another_task_shows_the_attention_over_its_text(translator, found):
     """A classifier's target is what is asked for: it is 0, and only the kinds over the text are there."""
     features = {"inputs": 2, "targets": 2, "weight": 1}

@@ -101,6 +101,10 @@ def test_the_longest_prompt_leaves_room_for_one_id(ask, generator):
     assert status == 200 and len(found["hypotheses"][0]["tokens"]) == 1
     status, answer = ask("generate", text=longest + "a")
     assert status == 400 and "text: 24 ids. The model reads at most 24, including the continuation" in answer["error"]
+    for call, name in (("steps", "text and target"), ("attention", "text"), ("attention_map", "text")):
+        assert ask(call, text=longest, target="b")[0] == 200
+        status, answer = ask(call, text=longest, target="bb")
+        assert status == 400 and answer["error"] == f"{name}: 25 tokens. The model reads at most 24."
 
 
 MISTAKES = {

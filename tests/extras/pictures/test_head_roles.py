@@ -110,6 +110,8 @@ def test_roles_over_the_lines_of_files(tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "t2t_lite"):
         roles = roles_in_files(translator, str(text), str(target))
     assert f"{text}: skipped 1 line with more than 512" in caplog.text
+    roles_in_files(make_translator(position="learned", max_position=30), str(text), str(target))
+    assert f"{text}: skipped 1 line with more than 30" in caplog.text
     ids = {"inputs": [[99, 100, 1], [99, 100, 101, 1]], "targets": [[100, 1], [101, 102, 1]]}
     assert roles == head_roles(translator.model, ids)
     assert {role.kind for role in roles} == {"encoder", "decoder", "memory"}
