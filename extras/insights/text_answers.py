@@ -150,6 +150,7 @@ class TextAnswers(Answers):
         if isinstance(value, list):
             size, may_end = self.answerer.encoders["targets"].vocab_size, name == "target" and value[-1:] == [EOS_ID]
             with located(name):
+                value = check_ids(value, size)  # true and 1.0, which equal EOS, are no ids
                 check_ids(value[:-1] if may_end else value, size, least=2)
             if not value and name == "target":
                 raise UserError("target is empty. Expected at least one id, or a text.")

@@ -144,9 +144,11 @@ def test_weights_have_the_digits_that_a_picture_shows():
 STEPS = {
     "no alternative": ({"target": "b", "top": 0}, "top=0: expected a whole number from 1 to 100"),
     "many": ({"target": "b", "top": 101}, "top=101: "),
-    "no ids": ({"target": []}, "target is empty"),
+    "an empty target": ({"target": []}, "target is empty"),
     "201 ids": ({"target": [5] * 201}, "target: 201 ids. Expected at most 200"),
     "EOS inside": ({"target": [5, 1, 5]}, "target: id 1 is EOS"),
+    "no ids": ({"target": [True]}, "target: "),
+    "no id at the end": ({"target": [5, 1.0]}, "target: "),
     "no target": ({}, "'target' is missing"),
     "a number": ({"target": 3}, "target"),
 }
