@@ -46,11 +46,14 @@ def read_reference(path, task, columns=(), header=None):
             treated as an error.
 
     Raises:
-        UserError: the file is missing, damaged or in a different format.
+        UserError: the file is missing, damaged or in a different format, or contains no answers.
     """
     task_class = registry.task(task)
     layout = tables.Layout(task_class.columns, tuple(columns), header).check()
-    return Reference(task, path, *task_class.references(path, layout))
+    reference = Reference(task, path, *task_class.references(path, layout))
+    if not reference.answers:
+        raise UserError(f"{path}: contains no answers. Expected at least one.")
+    return reference
 
 
 def read_predictions(path, reference):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.answer_scores import (
     OF_CLASSES,
@@ -188,6 +189,13 @@ def test_numbers_that_cannot_be_scored(tmp_path, reference, predictions, message
         (tmp_path / name).write_text(text)
     with pytest.raises(UserError, match=message):
         read_predictions(str(tmp_path / "out"), read_reference(str(tmp_path / "ref"), "regression"))
+
+
+@pytest.mark.parametrize("task", [name for name in registry.list_tasks() if registry.task(name).metrics])
+def test_a_reference_has_answers(tmp_path, task):
+    (tmp_path / "blank").write_text('{"data": []}' if task == "spans" else "\n \n")
+    with pytest.raises(UserError, match="blank: contains no answers"):
+        read_reference(str(tmp_path / "blank"), task)
 
 
 def test_tasks_with_answers():
