@@ -134,7 +134,7 @@ def block_part(size, length, shifts, mask, distances):
         shifts: list of int, one per block of keys, in order: the number of blocks by which the keys precede the
             queries. The number is negative if the keys follow the queries.
         mask: function(i [count, size, 1], j [count, 1, width], end) that returns bool, broadcastable to [B, count,
-            size, width]. i and j are positions; j is negative before the beginning of the sequence.
+            size, width]. i and j are positions; j may lie outside the sequence, where keys are never visible.
         distances: list of `Strides`.
     """
     count = (length + size - 1) // size
@@ -148,7 +148,7 @@ def block_part(size, length, shifts, mask, distances):
         return ops.concatenate([_shifted(x, shift, training) for shift in shifts], axis=3)
 
     def visible(end):
-        seen = mask(i, j, end) & (j >= 0)
+        seen = mask(i, j, end) & (j >= 0) & (j < length)
         return seen if len(seen.shape) == 4 else ops.expand_dims(seen, 0)
 
     return Part(lambda x: cut(x, size, count), keys, lambda x: joined(x, length), visible, distances)

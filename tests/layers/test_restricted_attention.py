@@ -98,6 +98,24 @@ def test_lengths_that_are_only_known_when_the_graph_runs(r, causal):
     assert model.predict(LONG[:, :0], verbose=0).shape == (len(LONG), 0, 8)
 
 
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="other backends know all lengths")
+@pytest.mark.parametrize("padding", [0, 4])
+@pytest.mark.parametrize("score", ["dot_product", {"type": "relative", "max_relative_position": 3}], ids=str)
+def test_in_a_graph_a_row_shorter_than_a_neighborhood_has_no_keys_beyond_its_end(score, padding):
+    import tensorflow as tf
+
+    layer = layers.RestrictedAttention(4, 40, score=score)
+    layer.build(LONG.shape)
+    graph = tf.function(layer, input_signature=[tf.TensorSpec([None, None, 8])], autograph=False)
+    masked = keras.layers.Masking()
+    graph_of_masked = tf.function(lambda x: layer(masked(x)), input_signature=graph.input_signature, autograph=False)
+    for length in (1, 2, 6, 21, 39, 40):
+        x = LONG[:, :length]
+        padded = np.pad(x, ((0, 0), (0, padding), (0, 0)))
+        found = (graph_of_masked if padding else graph)(padded)[:, :length]
+        np.testing.assert_allclose(found, array(layer(x)), atol=1e-5)
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_padding_changes_nothing(causal):
     """The neighbourhood ends with the sentence, not with the batch, in blocks as in full."""
