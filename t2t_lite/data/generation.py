@@ -213,6 +213,12 @@ def report_coverage(folder):
         if feature not in example or not isinstance(encoder, TextEncoder):
             continue
         shares = coverage(encoder, example[feature].flat_values.numpy())
+        if shares["<unk>"] and _bytes_of(encoder):
+            LOGGER.warning(
+                f"{problem.name}: {feature} contain <unk>, although the vocabulary can spell every text. Perhaps "
+                "generate_encoded_samples computes ids: unlike in tensor2tensor, those of additional_reserved_tokens "
+                "begin at 3."
+            )
         if any(round(100 * share, 1) for share in shares.values()):
             shares_text = " and ".join(f"{100 * share:.1f} % {name}" for name, share in shares.items())
             text = f"{problem.name}: {feature} have {shares_text} among their ids"

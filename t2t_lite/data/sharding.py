@@ -278,7 +278,7 @@ def _write_chunk(path, samples, groups, seed, encode, features):
         facts_of_group.add_examples([examples[at] for at in np.flatnonzero(group_of_shard[shard_of_example] == group)])
     with files.replacing(path) as temporary, tf.io.TFRecordWriter(temporary) as writer:
         for at in np.argsort(shard_of_example, kind="stable").tolist():
-            record = serialize(examples[at])
+            record = serialize({name: examples[at][name] for name in features})
             writer.write(record)
             sizes[shard_of_example[at]] += len(record) + _FRAME
     groups = [facts_of_group.as_json() for facts_of_group in facts]

@@ -76,7 +76,7 @@ def warn_of_others(samples, name, features):
     if first and isinstance(first[0], dict) and (others := {*first[0]} - {*features}):
         LOGGER.warning(
             f"{name}: records will not contain {', '.join(map(shown, sorted(others)))}, which generate_encoded_samples "
-            "yields. To store ids under another name, declare it in the problem's features."
+            "yields. If the model needs these ids, declare them in the problem's features."
         )
     return itertools.chain(first, samples)
 

@@ -289,3 +289,22 @@ def test_generation_says_it(tmp_path, vocabularies, caplog, text, level):
     assert [record.levelno for record in said] == ([level] if level else [])
     if level:
         assert "adopting: targets have 0.0 % <unk> and 93.1 % byte pieces among their ids" in said[0].getMessage()
+
+
+def test_an_unknown_id_of_a_vocabulary_with_bytes_is_computed(tmp_path, caplog):
+    """As ported problems do, in which the first reserved token has the id 2."""
+
+    class Tagged(ToyText):
+        name = "tagged"
+        additional_reserved_tokens = ("<de>",)
+        tag = 2
+
+        def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
+            for sample in super().generate_encoded_samples(data_dir, tmp_dir, dataset_split):
+                yield {**sample, "inputs": [self.tag, *sample["inputs"]]}
+
+    for Tagged.tag in (2, 3):
+        caplog.clear()
+        Tagged().generate_data(str(tmp_path / str(Tagged.tag)), str(tmp_path))
+        said = [record.getMessage() for record in caplog.records if "begin at 3" in record.getMessage()]
+        assert len(said) == (Tagged.tag == 2) and all(text.startswith("tagged: inputs contain <unk>") for text in said)

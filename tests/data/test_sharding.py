@@ -66,6 +66,13 @@ def test_what_is_written_is_read(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"p-train-0000{i}-of-00003" for i in range(3)]
 
 
+def test_records_have_the_named_features_alone(tmp_path):
+    """A ported problem may also yield text, such as a language."""
+    write(tmp_path, [{**example, "language": "en", "more": [7]} for example in EXAMPLES])
+    write(tmp_path / "same")
+    assert contents(tmp_path) == contents(tmp_path / "same")
+
+
 def test_few_examples_are_dealt_evenly(tmp_path):
     assert [shard["examples"] for shard in write(tmp_path, EXAMPLES[:3], groups=[1, 1, 1])] == [1, 1, 1]
 
