@@ -212,6 +212,19 @@ def test_reserved_tokens_have_the_ids_that_are_logged(tmp_path, caplog, monkeypa
     assert encoder.pieces([3, 4]) == ["<2de>", "<2en>"]
 
 
+@pytest.mark.parametrize("vocab_type", [VocabType.SUBWORD, VocabType.BYTE_LEVEL_BPE, VocabType.CHARACTER])
+def test_line_ends_that_a_vocabulary_does_not_keep_are_reported_once(tmp_path, caplog, monkeypatch, vocab_type):
+    code = {"inputs": "a function\n", "targets": "def f():\n    return 5"}
+    monkeypatch.setattr(OneVocabulary, "generate_samples", lambda self, *folders: [code] * 9)
+    monkeypatch.setattr(OneVocabulary, "vocab_type", vocab_type)
+    monkeypatch.setattr(OneVocabulary, "is_generate_per_split", False)
+    OneVocabulary().generate_data(str(tmp_path), str(tmp_path))
+    said = [record.getMessage() for record in caplog.records if "line ends" in record.getMessage()]
+    assert len(said) == (vocab_type == VocabType.SUBWORD) and all("'def f():" in text for text in said)
+    ((_, targets),) = {*decoded(OneVocabulary(), tmp_path)}
+    assert (targets == code["targets"]) == (vocab_type != VocabType.SUBWORD)
+
+
 def test_inputs_are_known_by_tensor2tensors_name():
     assert OneVocabulary().has_inputs and not Lines().has_inputs
 
