@@ -46,6 +46,16 @@ class SubwordTextEncoder(TextEncoder):
         self._tokens = WordCache(self._encode_token)
         super().__init__(len(self._pieces))
 
+    @classmethod
+    def build_from_generator(cls, generator, target_size, **options):
+        """Raises `UserError`, because such vocabularies can only be read."""
+        raise UserError(
+            "SubwordTextEncoder: tensor2tensor's subwords can be read but not learned. t2t-datagen learns another kind "
+            "of vocabulary from a problem's samples; in Python, call t2t_lite.text.subwords.train_sentencepiece."
+        )
+
+    build_to_target_size = build_from_generator
+
     def encode(self, text):
         """Returns the ids of a string, without EOS."""
         return [i for token in tokenize(text) for i in self._tokens[token]]

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from t2t_lite.errors import UserError
 from t2t_lite.extras.tensor2tensor.subword_text_encoder import (
     SubwordTextEncoder,
     detokenize,
@@ -20,6 +21,12 @@ from tests.text.published_samples import ESCAPES, SUBWORDS, write_subwords
 @pytest.fixture
 def encoder(tmp_path):
     return SubwordTextEncoder(write_subwords(tmp_path))
+
+
+@pytest.mark.parametrize("build", [SubwordTextEncoder.build_from_generator, SubwordTextEncoder.build_to_target_size])
+def test_no_subwords_are_learned(build):
+    with pytest.raises(UserError, match="can be read but not learned"):
+        build(["one two"], 8000, max_subtoken_length=4)
 
 
 def test_tokens_as_tensor2tensors_tokenizer_documents_them():
