@@ -33,11 +33,7 @@ TF1_VALUES = {name: answer for name, _, answer in _rows("option")}
 # Flags of tensor2tensor's commands and modules, in all its versions, that are errors here: a list of (names, answer).
 FLAGS = [(names, answer) for names, _, answer in _rows("flag")]
 # Methods and attributes of tensor2tensor's problems, in all its versions, that change its data or its training.
-PROBLEM_HOOKS = (
-    "already_shuffled", "batch_size_means_tokens", "decode_hooks", "eval_hooks", "example_reading_spec", "generator",
-    "hparams", "is_character_level", "max_subtoken_length", "multiprocess_generate", "packed_length", "preprocess",
-    "targeted_vocab_size",
-)  # fmt: skip
+PROBLEM_HOOKS = _rows("hook")[0][0].split()
 # Modules that users' code imports, and names in them, that `t2t_lite.extras.tensor2tensor` lacks.
 MODULES = {name: answer for names, _, answer in _rows("module") for name in names.split()}
 # Settings of a run that are flags here, but that users may look for among the hyperparameters.

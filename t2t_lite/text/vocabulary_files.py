@@ -79,12 +79,11 @@ def read_by(encoder):
 
 def checked(encoders, name):
     """Returns the {feature: encoder} of the problem `name`. Raises `UserError` for an object that is not an encoder."""
-    for encoder in encoders.values():
-        if not hasattr(encoder, "fingerprint"):
-            raise UserError(
-                f"{name}: feature_encoders returned an object of class {type(encoder).__name__}. Expected a class "
-                "derived from t2t_lite.text.vocabulary.TextEncoder, whose __init__ takes the vocabulary size."
-            )
+    if odd := [encoder for encoder in encoders.values() if not hasattr(encoder, "fingerprint")]:
+        raise UserError(
+            f"{name}: feature_encoders returned an object of class {type(odd[0]).__name__}. Expected a class derived "
+            "from t2t_lite.text.vocabulary.TextEncoder, whose __init__ takes the vocabulary size."
+        )
     return encoders
 
 

@@ -43,6 +43,7 @@ class Text2TextProblem(Problem):
         max_samples_for_vocab: number of samples, chosen uniformly, from which a vocabulary is learned. If None, all
             samples are used.
         use_vocab_from_other_problem: another problem, whose vocabulary is used instead.
+        has_inputs: whether samples have inputs, for ported problems that ask it.
         oov_token: with `VocabType.TOKEN`, the entry that replaces unknown words. If None, they raise an error.
         inputs_prefix, targets_prefix: strings that are prepended to each input text and each target text.
     """
@@ -65,6 +66,7 @@ class Text2TextProblem(Problem):
     inputs_prefix = ""
     targets_prefix = ""
     eval_decode_metric = "bleu"
+    has_inputs = True
     _is_preparing = False  # whether `feature_encoders` learns missing vocabularies
 
     @property
@@ -80,11 +82,6 @@ class Text2TextProblem(Problem):
     def generate_samples(self, data_dir: str, tmp_dir: str, dataset_split: str) -> Iterable[dict[str, str]]:
         """Yields {"inputs": str, "targets": str}."""
         raise NotWritten(f"{type(self).__name__}: define generate_samples.")
-
-    @property
-    def has_inputs(self):
-        """Whether samples have inputs, as in tensor2tensor."""
-        return "inputs" in self.text_features
 
     @property
     def vocab_filename(self):
@@ -246,9 +243,6 @@ class Text2TextProblem(Problem):
             user_defined_symbols=self.additional_reserved_tokens,
             **{name: getattr(self, name) for name in _SENTENCEPIECE},
         )
-        if symbols := self.additional_reserved_tokens:
-            last = vocabulary.UNK_ID + len(symbols)
-            LOGGER.info(f"{self.name}: the reserved tokens have the ids 3 ({symbols[0]}) to {last} ({symbols[-1]})")
 
     def _learn_byte_level(self, lines, path, size, at_most=False):
         if self.additional_reserved_tokens:
@@ -297,24 +291,20 @@ class Text2TextProblem(Problem):
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields checked samples, except samples with a blank text (`subwords.is_blank`), which `removed` counts."""
-        is_checked = "targets" not in self.text_features  # whether line ends were checked, or do not matter
+        is_checked = "targets" not in self.text_features  # whether line ends have been checked, or do not matter
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             texts = self.texts(sample)
             if any(map(subwords.is_blank, texts)):
                 self.removed["empty"] += 1
                 continue
             if not is_checked and (lines := [text for text in texts if "\n" in text.strip()]):
-                is_checked = True
-                self._check_lines(lines[0], data_dir)
+                is_checked, encoder = True, self.feature_encoders(data_dir)[self.text_features[-1]]
+                if "\n" not in encoder.decode(encoder.encode(lines[0])):
+                    LOGGER.warning(
+                        f"{self.name}: the vocabulary turns line ends into spaces, as in {shown(lines[0])}. With "
+                        "vocab_type = VocabType.BYTE_LEVEL_BPE, they are kept."
+                    )
             yield sample
-
-    def _check_lines(self, text, data_dir):
-        encoder = self.feature_encoders(data_dir)[self.text_features[-1]]
-        if "\n" not in encoder.decode(encoder.encode(text)):
-            LOGGER.warning(
-                f"{self.name}: the vocabulary turns line ends into spaces, as in {shown(text)}. With vocab_type = "
-                "VocabType.BYTE_LEVEL_BPE, they are kept."
-            )
 
     def texts(self, sample):
         """Returns the texts of a sample in the order of `text_features`, not yet checked; an entry may be None."""

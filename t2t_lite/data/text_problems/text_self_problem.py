@@ -28,6 +28,7 @@ class Text2SelfProblem(Text2TextProblem):
     text_features = ("targets",)
     task = "language_model"
     eval_decode_metric = None
+    has_inputs = False
     loss_metrics = loss_units.OF_TEXT
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):

@@ -204,14 +204,6 @@ def test_other_kinds_of_vocabulary_stay_one():
     assert problem.generation_settings() == {"vocabulary": None}
 
 
-def test_reserved_tokens_have_the_ids_that_are_logged(tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(OneVocabulary, "additional_reserved_tokens", ("<2de>", "<2en>"))
-    with caplog.at_level(logging.INFO):
-        encoder = OneVocabulary().get_or_create_vocab(str(tmp_path), str(tmp_path))
-    assert "the reserved tokens have the ids 3 (<2de>) to 4 (<2en>)" in caplog.text
-    assert encoder.pieces([3, 4]) == ["<2de>", "<2en>"]
-
-
 @pytest.mark.parametrize("vocab_type", [VocabType.SUBWORD, VocabType.BYTE_LEVEL_BPE, VocabType.CHARACTER])
 def test_line_ends_that_a_vocabulary_does_not_keep_are_reported_once(tmp_path, caplog, monkeypatch, vocab_type):
     code = {"inputs": "a function\n", "targets": "def f():\n    return 5"}
