@@ -326,7 +326,8 @@ class Translator(TextModel):
         source, target = self.encoders["inputs"], self.encoders["targets"]
         for ids, results in zip(sources, found, strict=True):
             outputs = [target.decode(result.ids) for result in results]
-            results.insert(0, results.pop(self.problem.choose_output(source.decode(ids), outputs, self.encoders)))
+            text = source.decode([i for i in ids if i != EOS_ID])
+            results.insert(0, results.pop(self.problem.choose_output(text, outputs, self.encoders)))
             del results[options.n_best :]
         return found
 

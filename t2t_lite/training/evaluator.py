@@ -258,7 +258,7 @@ class OutputScorer:
         source, target = encoders["inputs"], encoders["targets"]
         texts = []
         for (ids, _), *pair in zip(self._sample, outputs, references, strict=True):
-            inputs = source.decode(ids)
+            inputs = source.decode([i for i in ids if i != 1])
             shown = (problem.output_text(inputs, target.decode(each), encoders) for each in pair)
             texts.append((inputs, *shown))
         pairs = {"ids": (outputs, references), "texts": ([t[1] for t in texts], [t[2] for t in texts])}

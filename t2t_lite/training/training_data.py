@@ -102,7 +102,7 @@ def several_sentences(data):
     texts = []
     for batch in tf.data.TFRecordDataset(data.records.paths[0]).batch(_EXAMPLES_FOR_A_SHARE).take(1):
         batch = data.problem.maybe_reverse_and_copy(record_format.parse_batch(batch, data.problem.record_features))
-        texts = [data.encoders["inputs"].decode(ids) for ids in batch["inputs"].to_list()]
+        texts = [data.encoders["inputs"].decode([i for i in ids if i != 1]) for ids in batch["inputs"].to_list()]
     return round(sum(len(sentences(text)) > 1 for text in texts) / max(len(texts), 1), 4)
 
 
