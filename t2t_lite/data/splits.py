@@ -5,7 +5,6 @@ Also describes the user's own files of each split, and detects whether they have
 
 import collections.abc
 import enum
-import itertools
 import os
 
 from t2t_lite import files
@@ -64,21 +63,20 @@ def generated(samples, what, expected):
 
 
 def warn_of_others(samples, name, features):
-    """Returns an iterator over samples; warns if the first one has a feature that records will not contain.
+    """Yields samples; warns if the first one has a feature that records will not contain.
 
     Args:
         samples: iterable of {feature: ids}.
         name: str, the name of the problem.
         features: names of the features of records.
     """
-    samples = iter(samples)
-    first = [*itertools.islice(samples, 1)]
-    if first and isinstance(first[0], dict) and (others := {*first[0]} - {*features}):
-        LOGGER.warning(
-            f"{name}: records will not contain {', '.join(map(shown, sorted(others)))}, which generate_encoded_samples "
-            "yields. If the model needs these ids, declare them in the problem's features."
-        )
-    return itertools.chain(first, samples)
+    for number, sample in enumerate(samples):
+        if number == 0 and isinstance(sample, dict) and (others := {*sample} - {*features}):
+            LOGGER.warning(
+                f"{name}: records will not contain {', '.join(map(shown, sorted(others)))}, which "
+                "generate_encoded_samples yields. If the model needs these ids, declare them in the problem's features."
+            )
+        yield sample
 
 
 def with_content(facts, recorded):
