@@ -73,7 +73,7 @@ def warn_of_others(samples, name, features):
     for number, sample in enumerate(samples):
         if number == 0 and isinstance(sample, dict) and (others := {*sample} - {*features}):
             LOGGER.warning(
-                f"{name}: records will not contain {', '.join(map(shown, sorted(others)))}, which "
+                f"{name}: records will not contain {', '.join(sorted(map(shown, others)))}, which "
                 "generate_encoded_samples yields. If the model needs these ids, declare them in the problem's features."
             )
         yield sample
