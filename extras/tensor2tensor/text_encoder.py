@@ -33,7 +33,9 @@ class TextEncoder(vocabulary.TextEncoder):
     @property
     def vocab_size(self):
         """The number of ids."""
-        raise NotWritten(f"{type(self).__name__}: define vocab_size.")
+        raise NotWritten(
+            f"{type(self).__name__}: define vocab_size, or use t2t_lite.text.vocabulary.TextEncoder(vocab_size)."
+        )
 
 
 class TokenTextEncoder(vocabulary.TokenTextEncoder):

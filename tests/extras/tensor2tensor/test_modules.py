@@ -129,7 +129,7 @@ def test_an_encoder_of_ones_own():
 
     assert (Latin().encode("ä"), Latin(num_reserved_ids=5).encode("ä"), Latin().vocab_size) == ([230], [233], 258)
     assert vocabulary.vocabulary_sizes({"targets": Latin()}) == (258, None)
-    with pytest.raises(UserError, match=r"^TextEncoder: define vocab_size\."):
+    with pytest.raises(UserError, match=r"^TextEncoder: define vocab_size, or use t2t_lite"):
         _ = text_encoder.TextEncoder().vocab_size
 
 
