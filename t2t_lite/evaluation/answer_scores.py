@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from t2t_lite import registry
-from t2t_lite.corpora import tables
+from t2t_lite.corpora import plain_text, tables
+from t2t_lite.corpora.cells import CSV, JSON_LINES, read_cells, read_fields
 from t2t_lite.errors import LOGGER, UserError, counted, nearest, needs, shown
 from t2t_lite.evaluation.score_files import read_lines
 from t2t_lite.evaluation.scores import warning_of_forms
@@ -37,8 +38,8 @@ def read_reference(path, task, columns=(), header=None):
     """Reads a file of expected answers.
 
     Args:
-        path: str, a file of tab-separated columns whose first column holds the label or number, or another type of file
-            that the task's `references` can read.
+        path: str, a table whose first column holds the label or number, or another type of file that the task's
+            `references` can read.
         task: str, the name of a task with metrics of answers.
         columns: the columns to read, one for each of the task's `columns`, such as the label or number. Each is a
             column number, counted from 1, or a column name in the first line. For the default, see `path`.
@@ -83,16 +84,25 @@ def read_predicted_column(path, as_label, reference):
     return answers
 
 
-def read_column(path, as_label, layout=tables.Layout(("label",), header=False)):  # noqa: B008  (it is immutable)
+def read_column(path, as_label, layout=None):
     """Returns (answers in a column, numbers of the blank lines). Problems also skip these lines.
 
     Args:
         path: str.
         as_label: function of a cell that returns the answer, or None if the cell is not a number.
-        layout: corpora.tables.Layout.
+        layout: corpora.tables.Layout of a labelled file, which may be CSV or JSON lines; None for predictions, which
+            are lines with tabs.
     """
-    lines = [*enumerate(read_lines(path), 1)]
-    rows = [(at, line.split("\t")) for at, line in lines if line.strip()]
+    kind, layout = layout and plain_text.kind(path), layout or tables.Layout(("label",), header=False)
+    lines = []
+    if kind in JSON_LINES:
+        rows = [(at, cells) for at, (cells, _) in enumerate(read_fields(path, layout.json_fields), 1)]
+        layout = layout._replace(columns=(), header=False)
+    elif kind == CSV:
+        rows = [(at, cells) for at, _, cells in read_cells(path, layout._replace(columns=layout.columns or ("1",)))]
+    else:
+        lines = [*enumerate(read_lines(path), 1)]
+        rows = [(at, line.split("\t")) for at, line in lines if line.strip()]
     column = header = 0
     if rows:
         # only the first column of a file of predictions is needed; its texts may be missing

@@ -177,6 +177,24 @@ def test_answers_in_columns_and_the_blank_lines_between(tmp_path, text, columns,
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "columns", "header"),
+    [
+        ("ref.csv", '"a, b","one, two"\n\n"no; ""x""",three\n', (), None),
+        ("ref.csv", 'id;label;text\n1;a, b;"one; two"\n2;"no; ""x""";three\n', ("label",), None),
+        ("ref.jsonl", '{"label": "a, b", "text": "one"}\n{"label": "no; \\"x\\"", "text": ""}\n', (), None),
+        ("ref.jsonl", '{"y": {"z": "a, b"}}\n{"y": {"z": "no; \\"x\\""}}\n', ("y.z",), None),
+    ],
+)
+def test_references_are_also_the_other_tables_that_t2t_datagen_reads(tmp_path, name, text, columns, header):
+    """Predictions stay lines with tabs, whatever their name."""
+    (tmp_path / name).write_text(text)
+    reference = read_reference(str(tmp_path / name), "classification", columns, header)
+    assert reference.answers == ["a, b", 'no; "x"']
+    (tmp_path / "out.csv").write_text('a, b\t0.5\nno; "x"\t0.7\n')
+    assert read_predictions(str(tmp_path / "out.csv"), reference) == reference.answers
+
+
+@pytest.mark.parametrize(
     ("reference", "predictions", "message"),
     [
         ("1\ta\n", "1\n2\n", r"/out has 2 lines, .*/ref has 1"),
