@@ -158,6 +158,10 @@ class RegressionTask(EncoderTask):
 
     as_label = staticmethod(as_number)
 
+    def is_labelled(self, line):
+        """Returns whether a line begins with a number and a tab: see `EncoderTask`."""
+        return "\t" in line and as_number(line.partition("\t")[0]) is not None
+
     def outputs(self, scores):
         """See `EncoderTask`."""
         return {"values": self.encoders["targets"].value(scores[:, 0])}

@@ -106,6 +106,10 @@ class EncoderTask(Task):
             )
         return texts
 
+    def is_labelled(self, line):
+        """Returns whether a line begins with a label and a tab, as in a file of labelled texts."""
+        return line.partition("\t")[0] in self.labels and "\t" in line
+
     # Methods that convert logits to answers.
 
     def scores(self, logits):

@@ -79,3 +79,14 @@ def test_numbers_are_places_in_the_range_of_the_training_files():
     np.testing.assert_allclose(found, [1, 8], rtol=1e-5)  # chosen, expected
     assert NUMBERS.card() == ({"numbers": "-2 to 8 in training"}, "`values` float32 [batch]")
     assert NUMBERS.as_label("1.5") == 1.5 and NUMBERS.as_label("x") is None
+
+
+@pytest.mark.parametrize(
+    ("task", "line", "is_labelled"),
+    [
+        (CLASSES, "red\ta text", True), (CLASSES, "red", False), (CLASSES, "reddish\ta text", False),
+        (NUMBERS, "-1.5\ta text", True), (NUMBERS, "1.5", False), (NUMBERS, "red\ta text", False),
+    ],
+)  # fmt: skip
+def test_lines_of_labelled_files(task, line, is_labelled):
+    assert task.is_labelled(line) == is_labelled

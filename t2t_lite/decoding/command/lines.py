@@ -9,7 +9,7 @@ from t2t_lite.decoding.command import text_files
 from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.sentence_parts import is_natural
 from t2t_lite.decoding.texts import prefix_ids, valid_unicode
-from t2t_lite.errors import LOGGER, UserError, counted
+from t2t_lite.errors import LOGGER, UserError, counted, shown
 from t2t_lite.settings.ranges import NEW_TOKENS, typed_value
 
 _MANY = 10  # number of line numbers that a message lists at most
@@ -344,6 +344,7 @@ class LinePredictor(Lines):
         self._task = predictor.task
         self._n_best = settings.n_best or _N_BEST
         self._ends = ()  # numbers of the first and the last output line
+        self._has_warned = False
 
     def read(self, line, prefix=""):
         """See `Lines`."""
@@ -377,13 +378,16 @@ class LinePredictor(Lines):
 
     def _texts(self, line):
         """Returns the texts of a line for `Predictor.read`."""
-        if isinstance(line, dict):
-            return tuple(valid_unicode(line[name]) for name in self._task.inputs)
-        if isinstance(line, list):
-            return tuple(map(valid_unicode, line))
-        columns = tuple(valid_unicode(line).split("\t"))
-        if (count := self.answerer.num_texts) == 1:
-            return valid_unicode(line)
+        if not isinstance(line, str):
+            texts = [line[name] for name in self._task.inputs] if isinstance(line, dict) else line
+            return tuple(map(valid_unicode, texts))
+        line, count = valid_unicode(line), self.answerer.num_texts
+        if count == 1:
+            if not self._has_warned and self._task.is_labelled(line):
+                self._has_warned = True
+                LOGGER.warning(f"{self.name}: the label in {shown(line)} is read as text. Expected texts alone.")
+            return line
+        columns = tuple(line.split("\t"))
         if len(columns) != count:
             raise UserError(f"{counted(len(columns), 'column')}. Expected {count} texts separated by a tab.")
         return columns
@@ -391,9 +395,6 @@ class LinePredictor(Lines):
 
 def _asked(line, answer):
     """Returns the JSON fields that show an input (None if not UTF-8), or {} if the answer itself lists its words."""
-    match line:
-        case dict():
-            return {"id": line["id"]}
-        case list() if answer is not None:
-            return {}
-    return {"input": line}
+    if isinstance(line, dict):
+        return {"id": line["id"]}
+    return {} if isinstance(line, list) and answer is not None else {"input": line}

@@ -11,7 +11,8 @@ import sys
 from t2t_lite import files, registry
 from t2t_lite.cli import console
 from t2t_lite.corpora import encodings, plain_text, wmt_files
-from t2t_lite.errors import UserError
+from t2t_lite.corpora.cells import CSV, JSON_LINES
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.files.pipes import is_device, open_device, written_path
 
@@ -48,6 +49,8 @@ def input_lines(path, delimiter="\n", on_bad_line=None, side=wmt_files.SOURCE):
             return []
     if wmt_files.is_test_set(path):
         return wmt_files.read_side(path, side, on_bad_line)
+    if plain_text.kind(path) in (CSV, *JSON_LINES):
+        LOGGER.warning(f"{path}: its rows are read as plain text. Expected a file with one text per line.")
     if delimiter == "\n":
         return list(plain_text.read_lines(path, on_bad_line))
     with plain_text.naming_errors(path), plain_text.open_binary(path) as file:

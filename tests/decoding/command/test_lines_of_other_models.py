@@ -82,8 +82,9 @@ class Labelling:
     def __init__(self, num_texts=1, inputs=("inputs",)):
         self.num_texts = num_texts
         self.task = types.SimpleNamespace(
-            count="n_best", inputs=inputs, as_line=lambda answer: answer.text, as_json=lambda answer: vars(answer)
-        )
+            count="n_best", inputs=inputs, as_line=lambda answer: answer.text, as_json=lambda answer: vars(answer),
+            is_labelled=lambda line: line.startswith("label\t"),
+        )  # fmt: skip
 
     def reader(self, longest, **options):
         return types.SimpleNamespace(limit=longest or 99, long_input="truncate", whole=False, read=self.read)
@@ -117,6 +118,14 @@ def test_texts_of_a_row_are_columns():
     assert lines_of.outputs(["b\ta", "", "d\tc"])[0] == ["ab", "", "cd"]
     with pytest.raises(UserError, match=r"in, line 4: 3 columns\. Expected 2"):
         lines_of.answer(["a\tb\tc"], first=4)
+
+
+def test_a_labelled_file_is_noticed_once(caplog):
+    lines_of = labelled(Labelling())
+    lines_of.answer(["a\tb", "label"])
+    assert not caplog.text
+    lines_of.answer(["label\tb", "label\tc"])
+    assert "in: the label in 'label\\tb' is read as text" in caplog.text and "tc" not in caplog.text
 
 
 def test_answers_to_questions_are_one_object():

@@ -22,6 +22,16 @@ def test_input_lines(tmp_path):
     assert text_files.input_lines(str(path)) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "warns"), [("in.txt", False), ("in.tsv", False), ("in.csv", True), ("in.JSONL.gz", True)]
+)
+def test_tables_of_t2t_datagen_are_read_as_lines_with_a_warning(tmp_path, caplog, name, warns):
+    data = b"a,b\n"
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    assert text_files.input_lines(str(tmp_path / name)) == ["a,b"]
+    assert (f"/{name}: its rows are read as plain text" in caplog.text) == warns
+
+
 RECORDS = [
     ("|", "a|b\nc|", ["a", "b\nc"]),
     ("|", "a||b|\n", ["a", "", "b"]),
