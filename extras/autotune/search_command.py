@@ -78,6 +78,8 @@ def _checked(flags):
     ranges.check(base.hparams, where)
     check_meaning(ranges.ranges, registry.model(base.model), where)
     problem = registry.problem(base.problem)
+    if hasattr(problem, "read_config"):
+        problem.read_config(flags.data_dir)  # the metrics may depend on it
     choice = flags.autotune_objective, flags.autotune_maximize, flags.best_checkpoint_metric
     objective = choose_objective(problem, base.hparams, *choice)
     prepare_data(flags, base)

@@ -55,6 +55,18 @@ def command(data_dir, tmp_path, capsys):
     return call
 
 
+def test_the_objective_may_depend_on_the_data(command, tmp_path):
+    """Only tags of entities have entity_f1, and the data folder knows the tags."""
+    words = [f"{a}{b}" for a in ("ka", "li", "mo", "nu", "pe") for b in ("red", "tin", "sol", "vag", "wub")]
+    (tmp_path / "a.conll").write_text("".join(f"{word} {tag}\n" for word in words for tag in ("O", "B-PER")))
+    problem = registry.problem("tag_own")
+    problem.configure([str(tmp_path / "a.conll")], [str(tmp_path / "a.conll")], vocab_size=300)
+    problem.generate_data(str(tmp_path), str(tmp_path))
+    flags = "--problem=tag_own", f"--data_dir={tmp_path}", "--model=transformer_encoder", "--hparams_set=bert_tiny"
+    status, _, err = command(SEARCH, *flags, "--hparams=hidden_size=8", "--autotune_objective=entity_f")
+    assert (status, "Expected one of loss, perplexity, token_accuracy, entity_f1." in err) == (2, True), err
+
+
 @pytest.mark.long
 @pytest.mark.slow  # six runs
 def test_a_search_trains_ordinary_runs_and_the_winner_again(command, tmp_path):
