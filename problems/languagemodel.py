@@ -16,8 +16,9 @@ import os
 
 from t2t_lite import files, registry
 from t2t_lite.corpora import plain_text, source_files
+from t2t_lite.corpora.cells import CSV, JSON_LINES
 from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, Text2SelfProblem, VocabType
-from t2t_lite.errors import UserError
+from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_problem import kept
 from t2t_lite.problems.own_settings import SENTENCEPIECE, own_settings
@@ -250,6 +251,13 @@ class LanguagemodelOwn(OwnCorpus, ChoppedTextProblem):
     sample_unit = "pieces of text"
 
     sequence_length = kept("sequence_length", "The length of each row, in ids.")
+
+    def check_settings(self, values, paths):
+        """See `OwnCorpus.check_settings`; also warns about a table, whose quotes or field names would be learned."""
+        super().check_settings(values, paths)
+        for path in itertools.chain(*paths.values()):
+            if plain_text.kind(path) in (CSV, ".json", *JSON_LINES):
+                LOGGER.warning(f"{path}: its rows are read as plain text. Expected a file with text alone.")
 
     def generate_documents(self, data_dir, tmp_dir, dataset_split):
         """Yields the documents in a split's files."""

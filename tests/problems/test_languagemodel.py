@@ -259,3 +259,11 @@ def test_any_text_is_kept_as_it_is(tmp_path, content, text):
     problem = own.generated(CHARACTERS, tmp_path / "d", train_files=[str(path)], dev_files=[str(path)])
     assert ids(problem, tmp_path / "d", DatasetSplit.EVAL) == [*ByteTextEncoder().encode(text), 1]
     assert ids(problem, tmp_path / "d", DatasetSplit.TRAIN)
+
+
+@pytest.mark.parametrize(("name", "warns"), [("a.txt", False), ("a.jsonl.gz", True), ("a.csv", True), ("a.json", True)])
+@pytest.mark.parametrize("problem", ["languagemodel_own_characters", "masked_lm_own"])
+def test_a_table_is_read_as_a_text_with_a_warning(tmp_path, caplog, problem, name, warns):
+    (tmp_path / name).write_text("text")
+    registry.problem(problem).configure([str(tmp_path / name)], [str(tmp_path / name)])
+    assert (f"{name}: its rows are read as plain text" in caplog.text) == warns
