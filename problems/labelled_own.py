@@ -10,6 +10,7 @@ need only `--data_dir=D`.
 
 import collections
 import statistics
+import unicodedata
 
 from t2t_lite import registry
 from t2t_lite.corpora import tables
@@ -62,6 +63,14 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
                 f"--{FLAGS[DatasetSplit.TRAIN]}: {self.paths_of(DatasetSplit.TRAIN)}: {num_labels:,} different labels "
                 f"in {num_lines:,} lines, such as {shown(min(counts[DatasetSplit.TRAIN]))}: these look like ids or "
                 "texts. Expected labels that many lines share; choose their column with --columns."
+            )
+        forms = collections.defaultdict(list)
+        for label in self.config["class_labels"]:
+            forms[unicodedata.normalize("NFKC", label).casefold()].append(label)
+        for alike in [labels for labels in forms.values() if len(labels) > 1][:1]:
+            LOGGER.warning(
+                f"--{FLAGS[DatasetSplit.TRAIN]}: {self.paths_of(DatasetSplit.TRAIN)}: the labels "
+                f"{_listed(alike, 'and')} differ only in case or Unicode form. They are different classes."
             )
         for split, labels in labels_by_split.items():
             if missing := labels_by_split[DatasetSplit.TRAIN] - labels:

@@ -125,6 +125,26 @@ def test_classes_that_evaluations_cannot_see_are_warned_of(tmp_path, caplog):
     assert "no example has the label 'x0', 'x1', 'x2', 'x3', 'x4' or others, so" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("labels", "alike"),
+    [
+        ("odd even", ""),
+        ("Odd even odd", "'Odd' and 'odd'"),
+        ("caf\u00e9 even cafe\u0301", "'cafe\u0301' and 'caf\u00e9'"),
+    ],
+)
+def test_labels_that_look_alike_are_warned_of(labels, alike, tmp_path, caplog):
+    labels = labels.split()
+    train = "".join(f"{labels[n % len(labels)]}\tthe number {n} is here\n" for n in range(60))
+    problem = generated("classify_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=train, dev=train))
+    assert problem.class_labels(str(tmp_path)) == sorted(labels)
+    assert (
+        (f"train.tsv: the labels {alike} differ only in" in caplog.text)
+        == ("differ only" in caplog.text)
+        == bool(alike)
+    )
+
+
 @pytest.mark.parametrize("name", ["regress_own", "regress_pair_own"])
 def test_numbers_lie_between_the_lowest_and_the_highest_of_all_files(name, tmp_path):
     train = NUMBERS if name == "regress_pair_own" else NUMBERS.replace("\tor", " or")
