@@ -21,7 +21,7 @@ from t2t_lite.runs.locating import encoders_of, read_config_of, run_files
 from t2t_lite.runs.log import RunLog
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.search_options import SearchOptions
-from t2t_lite.tasks.task import unit_of
+from t2t_lite.tasks.task import check_answered_by, unit_of
 from t2t_lite.visualization import drawing
 from t2t_lite.visualization.drawing import check_picture
 
@@ -123,6 +123,8 @@ class CheckpointTranslations:
         config = read_config_of(checkpoint.path)
         check_names(config, **self.names)
         problem = registry.problem(config["problem"])
+        if not self.command:
+            check_answered_by(problem, "Translator", checkpoint.path)
         encoders_of(problem, config, self.model_dir, self.data_dir)
         self.problem = config["problem"]
         self.tokenization = tokenization_of_problem(problem, HParams.from_dict(config["hparams"]))

@@ -16,7 +16,7 @@ from t2t_lite.extras.translate_all import decoder_command, t2t_translate_all
 from t2t_lite.extras.translate_all.checkpoint_translations import CheckpointTranslations
 from t2t_lite.files import resumable
 from t2t_lite.visualization import drawing
-from tests.decoding.runs import SENTENCES, make_run
+from tests.decoding.runs import SENTENCES, make_language_model_run, make_run
 from tests.integration.conftest import replaced
 from tests.training.log_schema import assert_documented
 
@@ -275,6 +275,14 @@ def test_mistakes_leave_nothing_behind(call_command, assert_user_error, expected
     before = {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
     assert_user_error(call_command("t2t-translate-all", *replaced(FLAGS, *flags)), *words)
     assert {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")} == before
+
+
+def test_a_run_that_does_not_translate_is_refused(call_command, assert_user_error, tmp_path):
+    run = make_language_model_run(tmp_path)
+    (tmp_path / "src.en").write_text("text\n")
+    result = call_command("t2t-translate-all", *replaced(FLAGS, f"--model_dir={run}"))
+    assert_user_error(result, "language_model. Expected one of sequence_to_sequence")
+    assert "skipped" not in result.stderr and not (tmp_path / "translations").exists()
 
 
 def test_translations_of_something_else_are_not_taken_for_these(call_command, assert_user_error, expected, tmp_path):
