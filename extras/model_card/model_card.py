@@ -8,6 +8,7 @@ import tensorflow as tf
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.decoding.translator import Translator
+from t2t_lite.evaluation.metrics import metrics_of
 from t2t_lite.runs.checkpoint_files import checkpoint_step
 from t2t_lite.runs.locating import export_of
 from t2t_lite.runs.log import lineage, read_lines
@@ -117,9 +118,8 @@ def _head(answerer, library, license):
 def _what_it_is(answerer, license):
     languages = " → ".join(_languages(answerer)) or "not stated"
     rows = {"languages": languages, "license": _plain(license) or "not stated", **_origin(answerer)}
-    if isinstance(answerer, Translator):
-        rows["BLEU"] = _bleu(answerer.runs)
-    return rows
+    title, scores_of = ("BLEU", _bleu) if isinstance(answerer, Translator) else ("scores", _metrics)
+    return rows | {title: _scores(answerer.runs, scores_of)}
 
 
 def _languages(answerer):
@@ -162,39 +162,49 @@ def _name_of(checkpoint):
     return os.path.join(os.path.basename(os.path.dirname(checkpoint)), os.path.basename(checkpoint))
 
 
-def _bleu(runs):
-    """Returns the BLEU of exactly this checkpoint, from the logs of its run."""
+def _bleu(line):
+    """Returns the BLEU in a line of a log, or "" if there is none."""
+    if not isinstance(line.get("bleu"), int | float):
+        return ""
+    return f"{line['bleu']:.2f} ({line.get('bleu_signature') or 'sacreBLEU, cased, 13a'})"
+
+
+def _metrics(line):
+    """Returns all metrics in a line of a log."""
+    return ", ".join(f"{name} {value:.4g}" for name, value in metrics_of(line).items())
+
+
+def _scores(runs, scores_of):
+    """Returns the scores of exactly this checkpoint, from the logs of its run; `scores_of` formats those of a line."""
     if len(runs) != 1 or export_of(runs[0].path):
         return "not recorded"
-    scores = [
-        f"{line['bleu']:.2f} ({line.get('bleu_signature') or 'sacreBLEU, cased, 13a'}) on {what}"
-        for what, line in _evaluations(runs[0].path)
-    ]
-    return "; ".join(scores) or "not recorded"
+    lines = _evaluations(runs[0].path, lambda line: scores_of(line) != "")
+    return "; ".join(f"{scores_of(line)} on {what}" for what, line in lines) or "not recorded"
 
 
-def _evaluations(checkpoint):
-    """Returns pairs (name of a data set, log line), one per data set on which BLEU was measured for a checkpoint."""
+def _evaluations(checkpoint, has_scores):
+    """Returns pairs (name of a data set, log line), one per data set for which a checkpoint's log has scores."""
     folder, step = os.path.dirname(checkpoint), checkpoint_step(checkpoint)
     saved_at = tf.io.gfile.stat(f"{checkpoint}.index").mtime_nsec // 10**9
     lines_by_data = {}
     # The copy in best/ is the run's model at that step, whereas an average is a different model.
     run = os.path.dirname(folder) if os.path.basename(folder) == BEST_FOLDER else folder
     for line in lineage(read_lines(os.path.join(run, "train.log"))):
-        if line["event"] == "evaluation" and _is_of(line, step):
-            lines_by_data["a sample of the dev set"] = line
+        if line["event"] == "evaluation" and line["step"] == step and has_scores(line):
+            lines_by_data[_part(line, "dev")] = line
     for line in read_lines(os.path.join(folder, "eval.log")):
-        if not _is_of(line, step) or line.get("checkpoint_time") != saved_at:
+        if line["step"] != step or line.get("checkpoint_time") != saved_at or not has_scores(line):
             continue
         if line["event"] == "evaluation" and line.get("split") in ("dev", "test"):
-            lines_by_data[f"a sample of the {line['split']} set"] = line
+            lines_by_data[_part(line, line["split"])] = line
         elif line["event"] == "translation":  # written by t2t-translate-all
             lines_by_data[_plain(str(line.get("source")))] = line
     return lines_by_data.items()
 
 
-def _is_of(line, step):
-    return line["step"] == step and isinstance(line.get("bleu"), int | float)
+def _part(line, split):
+    is_sample = "bleu" in line or (line.get("settings") or {}).get("eval_steps")
+    return f"a sample of the {split} set" if is_sample else f"the {split} set"
 
 
 def _plain(text):

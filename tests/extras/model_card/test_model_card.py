@@ -17,9 +17,9 @@ import t2t_lite
 from t2t_lite.data.problem import TranslateProblem
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export.signatures import TextSignatures
-from t2t_lite.extras.model_card.model_card import model_card, readme
+from t2t_lite.extras.model_card.model_card import model_card, readme, toolkit_card
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
-from tests.decoding.runs import make_run
+from tests.decoding.runs import SENTENCES, make_encoder_run, make_run
 
 OPTIONS = {"beam_size": 7, "alpha": 0.25, "extra_length": 9, "length_penalty": "power", "ends": "top"}
 
@@ -158,6 +158,18 @@ def test_the_bleu_is_that_of_just_this_model(translator, run, tmp_path):
     noted = {"event": "translation", "step": 200, "checkpoint_time": changed, "bleu": 12.0, "source": "my|dev.en"}
     write_log(averaged / "eval.log", noted, noted | {"checkpoint_time": 1, "bleu": 9.0})  # by t2t-translate-all
     assert row(card(translator, averaged), "BLEU") == "12.00 (sacreBLEU, cased, 13a) on my/dev.en"
+
+
+def test_a_model_that_does_not_translate_has_the_metrics_of_its_evaluation(tmp_path):
+    text = "".join(f"{'no' if at % 2 else 'yes'}\t{sentence}\n" for at, sentence in enumerate(SENTENCES))
+    run = make_encoder_run(tmp_path / "labelled", "classify_own", text, header=False)
+    of_this = {"step": 100, "loss": 0.612345, "accuracy": 0.75, "seconds": 3.0, "settings": {"eval_steps": 0}}
+    write_log(run / "train.log", of_this | {"step": 50, "loss": 9.0}, of_this)
+    changed = int(os.stat(run / "model.ckpt-100.index").st_mtime)
+    test = {"step": 100, "loss": 1.5, "split": "test", "checkpoint_time": changed, "settings": {"eval_steps": 7}}
+    write_log(run / "eval.log", test)
+    shown = toolkit_card(t2t_lite.load(str(run)), title="t", library="l", rows={}, body="b")
+    assert row(shown, "scores") == "loss 0.6123, accuracy 0.75 on the dev set; loss 1.5 on a sample of the test set"
 
 
 def test_what_was_given_up_does_not_count(translator, run):
