@@ -39,6 +39,7 @@ class MaskedLmOwn(LanguagemodelOwn):
     task = "masked_language_model"
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     record_features = ("targets",)
+    loss_metrics = ()  # the masked ids are predicted from both sides, so their loss is not comparable per word or byte
     # BERT has 512 positions, the first of which is reserved by the model.
     settings = own_settings(
         *LanguagemodelOwn.settings, "mask_rate", "mask_unit", OwnSetting("phrases", list, None),

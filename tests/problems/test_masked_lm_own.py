@@ -7,6 +7,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.tasks.masked_language_model import MaskedLanguageModelTask
 from t2t_lite.text.encoder_parts import mask_of
 from t2t_lite.text.subwords import train_sentencepiece
@@ -41,6 +42,13 @@ def rows(folder, split, hparams=HPARAMS, count=None):
         if count and len(found) >= count:
             return found
     return found
+
+
+@pytest.mark.parametrize("name", ["masked_lm_own", "next_sentence_own", "sentence_order_own"])
+def test_the_loss_of_masked_ids_is_none_of_words_or_characters(name):
+    """They are predicted from the ids around them, and most ids are not predicted at all."""
+    names = metric_names(registry.problem(name), registry.hparams("bert_tiny"))
+    assert names[:3] == ("loss", "perplexity", "token_accuracy") and not [one for one in names if "_per_" in one]
 
 
 @pytest.mark.slow
