@@ -97,9 +97,9 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
     def _check_vocabulary(self, values):
         """Checks the settings for learning a vocabulary."""
         for name in ("vocab_size", "target_vocab_size"):
-            if values.get(name) is not None and values[name] < 300:
+            if values.get(name) is not None and values[name] < 259:
                 raise UserError(
-                    f"--{name}={values[name]}: too small, since bytes alone take 256 pieces. Expected 300 or more; "
+                    f"--{name}={values[name]}: too small, since bytes and special pieces take 259. Expected more; "
                     f"{self.usual_vocab_sizes} is usual."
                 )
         vocab_type = values.get("vocab_type") or self.settings["vocab_type"].default if "vocab_type" in values else None

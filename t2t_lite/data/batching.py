@@ -45,8 +45,8 @@ def training_batches(problem, hparams, paths, encoders=None, ladder=None, pool_s
     Each pass over the data yields every kept example once, in a new order. A pool is filled from one pass only, but
     examples that do not fill the last batch of a pool are carried into the next pool, even across passes. After the
     last batch of a pass, only the carried examples have appeared less often than the rest. At any time, if one example
-    has appeared n times, the others have appeared n - 2 to n + 2 times. These statements hold for any number of batches
-    per step, and after the iterator is restored.
+    has appeared n times, the others have appeared n - 2 to n + 2 times, unless one batch could hold the whole corpus.
+    These statements hold for any number of batches per step, and after the iterator is restored.
 
     Args:
         problem: Problem; its `preprocess_example`, `_rev`, `_copy` and `corrupt` are applied.

@@ -3,6 +3,7 @@
 
 import functools
 import json
+import re
 import shutil
 
 import pytest
@@ -89,6 +90,16 @@ def test_defaults_that_are_given_are_those_of_earlier_data(tmp_path, train):
     generated(tmp_path / "d", train_files=train, vocab_size=300, **defaults)
     request = json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())["request"]
     assert not defaults.keys() & request.keys()
+
+
+@pytest.mark.parametrize("vocab_type", ["subwords", "byte_level_bpe"])
+def test_a_size_that_an_error_proposes_is_accepted(tmp_path, vocab_type):
+    train = corpus.write_corpus(tmp_path, "few", [("aa bb", "cc dd"), ("aa", "cc")]).split(",")
+    with pytest.raises(UserError, match="9000 pieces are too many") as error:
+        generated(tmp_path / "d", train_files=train, vocab_size=9000, vocab_type=vocab_type)
+    proposed = int(re.search(r"--vocab_size=(\d+),", str(error.value))[1])
+    problem = generated(tmp_path / "d", train_files=train, vocab_size=proposed, vocab_type=vocab_type)
+    assert problem.feature_encoders(str(tmp_path / "d"))["inputs"].vocab_size == proposed
 
 
 def test_one_model_for_both_sides(tmp_path, train, models):
