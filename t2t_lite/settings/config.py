@@ -196,9 +196,10 @@ def _kinds_first(values):
 
 
 def parse_assignments(text, where):
-    """Splits `name=value,name=[1,2]` into a dict of strings and lists of strings; spaces are ignored.
+    r"""Splits `name=value,name=[1,2]` into a dict of strings and lists of strings; spaces are ignored.
 
-    A JSON value that begins with { or [{ becomes one string, including its commas.
+    A JSON value that begins with { or [{ becomes one string, including its commas. A comma after a backslash is part of
+    a value, which keeps the backslash. As in tensor2tensor, a list may end in a comma.
 
     Args:
         text: the assignments; for "" the result is {}.
@@ -218,12 +219,15 @@ def parse_assignments(text, where):
 
 def _assignment(text, where):
     """Returns (name, value, rest of the text) of the first assignment."""
-    match = re.match(r"\s*([A-Za-z][\w.]*)\s*=\s*(\[[^\]]*\]|[^,\[]*)\s*(?:,|$)", text)
+    match = re.match(r"\s*([A-Za-z][\w.]*)\s*=\s*(\[[^\]]*\]|(?:\\,|[^,\[])*)\s*(?:,|$)", text)
     if not match:
         raise UserError(f"{where}: cannot read {shown(text)}. Expected name=value,name=value.")
     value = match[2].strip()
     if value.startswith("["):
-        value = [item.strip() for item in value[1:-1].split(",") if item.strip()]
+        *value, last = [item.strip() for item in re.split(r"(?<!\\),", value[1:-1])]
+        if "" in value:
+            raise UserError(rf"{where}: {match[1]}={match[2]}: an item is empty. Remove it, or write a comma as \,.")
+        value += [last] * bool(last)
     return match[1], value, text[match.end() :]
 
 

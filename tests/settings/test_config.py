@@ -170,12 +170,22 @@ def test_what_was_said_be_it_the_default():
 def test_assignments():
     assert parse_assignments("", "--x") == {}
     assert parse_assignments("a=1, b = x y ,c=[1, 2],d=[ ]", "--x") == {"a": "1", "b": "x y", "c": ["1", "2"], "d": []}
+    assert parse_assignments(r"a=x\,y,b=[1\,,2,]", "--x") == {"a": r"x\,y", "b": [r"1\,", "2"]}
     text = 'a=[{"k": 1, "of": [2, 3]}, "x"], b={"k": 1, "l": 2},c={x,d=[{1]'
     json_texts = {"a": '[{"k": 1, "of": [2, 3]}, "x"]', "b": '{"k": 1, "l": 2}'}
     assert parse_assignments(text, "--x") == {**json_texts, "c": "{x", "d": ["{1"]}
 
 
-@pytest.mark.parametrize(("text", "words"), [("=3", "--x: .*'=3'"), ("a=1,a=2", "--x: 'a'"), ("b=1,2", "--x: .*'2'")])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("=3", "--x: .*'=3'"),
+        ("a=1,a=2", "--x: 'a'"),
+        ("b=1,2", "--x: .*'2'"),
+        ("a=[,]", "--x: a=.*empty"),
+        ("a=[1,,2]", "empty"),
+    ],
+)
 def test_assignments_that_cannot_be_read(text, words):
     with pytest.raises(UserError, match=words):
         parse_assignments(text, "--x")

@@ -108,8 +108,7 @@ class DecodeHParams:
                     setattr(made, name, value)
         with located(where):
             made.search = SearchOptions(**search)
-        made.delimiter = unescaped(made.delimiter)
-        with located(where):
+            made.delimiter = unescaped(made.delimiter)
             made.check(mbr)
         return made
 
@@ -202,8 +201,8 @@ def decode_settings():
 
 
 def unescaped(text):
-    r"""Returns a text in which \n, \t, \s (a space) and \0 are replaced by the characters that they stand for."""
-    return re.sub(r"\\[nts0]", lambda found: {"n": "\n", "t": "\t", "s": " ", "0": "\0"}[found[0][1]], text)
+    r"""Returns a text in which \n, \t, \s (a space), \0 and \, are replaced by the characters that they stand for."""
+    return re.sub(r"\\([nts0,])", lambda found: {"n": "\n", "t": "\t", "s": " ", "0": "\0", ",": ","}[found[1]], text)
 
 
 def _instead(name, kinds):

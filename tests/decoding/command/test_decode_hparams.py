@@ -32,6 +32,7 @@ DRAWS = "sampling_method=random,"
         ("stop=END", "stop", ("END",)),
         (r"stop=[END,\n\sa]", "stop", ("END", "\n a")),
         (r"banned_texts=[bad,\sworse]", "banned_texts", ("bad", " worse")),
+        (r"banned_texts=[\,,a\,b]", "banned_texts", (",", "a,b")),
         ("n_best=3", "n_best", 3),
         ("return_beams=true", "n_best", 4),
         (DRAWS + "sampling_temp=0.5", "temperature", 0.5),
