@@ -12,7 +12,6 @@ from t2t_lite.data import record_format, sharding
 from t2t_lite.data.folder import DataFolder, encoder_files
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
 from t2t_lite.errors import LOGGER, UserError, counted
-from t2t_lite.files.folders import removed_if_empty
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 
 _EXAMPLES = 4096  # number of examples, at the start of a shuffled shard, in which unknown ids are counted
@@ -33,7 +32,7 @@ def generate(problem, data_dir, tmp_dir):
     files.check_outputs(problem.source_files(), {"--data_dir": folder.outputs()})
     if not folder.is_begun() and _is_done(folder):
         return
-    with removed_if_empty(data_dir), folder.lock():
+    with folder.lock():
         if _is_done(folder):  # another process has just finished, or was killed before it cleaned up
             folder.end()
         else:

@@ -54,10 +54,9 @@ def new_folder(path):
         Failure: writing failed; nothing is left behind.
     """
     path = str(path).rstrip("/")
-    check_new(path)
     temporary = path + INCOMPLETE
     with held_lock(f"{path}.lock", f"{path}: another process"):
-        check_new(path)  # again, because another process may have completed the folder
+        check_new(path)
         with translated(path, "write"):
             if exists(temporary):  # left behind by a killed command
                 remove(temporary)
@@ -72,19 +71,6 @@ def new_folder(path):
             if isinstance(error, OSError) or is_tensorflows(error):
                 raise Failure(f"{path}: could not be written: {first_line(error)}") from error
             raise
-
-
-@contextlib.contextmanager
-def removed_if_empty(folder):
-    """Context manager that creates a folder, and removes it after an error if it is new and still empty."""
-    was_there = is_folder(folder)
-    make_folder(folder)
-    try:
-        yield
-    except BaseException:
-        if not was_there and is_folder(folder) and not list_names(folder):
-            remove(folder)
-        raise
 
 
 @contextlib.contextmanager
@@ -124,7 +110,9 @@ def write_file(folder, name, data):
 
 @contextlib.contextmanager
 def held_lock(path, what):
-    """Context manager that holds the lock file `path`, a local file that is removed afterwards.
+    """Context manager that creates the folder of the lock file `path` and holds the lock, which is removed afterwards.
+
+    On exit, folders that were created for the lock and are still empty are removed as well.
 
     Args:
         path: str. A remote path is not locked, since remote file systems do not have locks.
@@ -133,9 +121,34 @@ def held_lock(path, what):
     Raises:
         UserError: another process holds the lock, or the file cannot be written.
     """
+    folder = os.path.dirname(path) or "."
     if is_remote(path):
+        make_folder(folder)
         yield
         return
+    with _without_new_empty(folder):
+        make_folder(folder)
+        with _held_local_lock(path, what):
+            yield
+
+
+@contextlib.contextmanager
+def _without_new_empty(folder):
+    """Context manager that, on exit, removes a local folder and those of its parents that are new and empty."""
+    new, folder = [], os.path.abspath(folder)
+    while not os.path.exists(folder):
+        new.append(folder)
+        folder = os.path.dirname(folder)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # a folder is not empty, or was never created
+            for folder in new:
+                os.rmdir(folder)
+
+
+@contextlib.contextmanager
+def _held_local_lock(path, what):
     with translated(path, "write"):
         lock = _lock(path)
     if lock is None:

@@ -1,7 +1,5 @@
 """Guards the output_dir of a run, so that only one trainer uses it at a time and its settings do not change."""
 
-import contextlib
-import itertools
 import os
 import re
 import sys
@@ -10,7 +8,7 @@ from t2t_lite import registry
 from t2t_lite.data.named_problems import with_vocabulary_of
 from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.errors import LOGGER, UserError, counted, located
-from t2t_lite.files import check_is_no_file, is_remote, make_folder
+from t2t_lite.files import check_is_no_file
 from t2t_lite.files.folders import check_kinds, held_lock
 from t2t_lite.files.request import Request
 from t2t_lite.process.registering_modules import may_be_declared
@@ -34,33 +32,9 @@ _FILES = (
 _FOLDERS = ("best", "decode", "eval", "eval_test", "eval_train", "export")
 
 
-@contextlib.contextmanager
 def locked(output_dir):
-    """Context manager that locks a local output_dir against a second trainer.
-
-    On exit the lock is removed. If the folder was created for the lock and is still empty, it is removed as well.
-
-    Raises:
-        UserError: another trainer holds the lock, or the folder cannot be written.
-    """
-    new_folders = list(itertools.takewhile(lambda path: not os.path.exists(path), _with_parents(output_dir)))
-    try:
-        make_folder(output_dir)
-        with held_lock(os.path.join(output_dir, ".lock"), f"--output_dir={output_dir}: another trainer"):
-            yield
-    finally:
-        if not is_remote(output_dir):
-            with contextlib.suppress(OSError):  # the folder is not empty, or was never created
-                for folder in new_folders:
-                    os.rmdir(folder)
-
-
-def _with_parents(path):
-    """Yields an absolute path and its parent folders, the innermost first."""
-    path = os.path.abspath(path)
-    while path != os.path.dirname(path):
-        yield path
-        path = os.path.dirname(path)
+    """Returns a context manager that locks a local output_dir against a second trainer: see `held_lock`."""
+    return held_lock(os.path.join(output_dir, ".lock"), f"--output_dir={output_dir}: another trainer")
 
 
 def accumulation_for(replicas, accumulation, earlier, keep_batches=True):

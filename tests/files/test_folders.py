@@ -13,7 +13,6 @@ from t2t_lite.files.folders import (
     check_new,
     held_lock,
     new_folder,
-    removed_if_empty,
     restored_on_failure,
     write_file,
     write_folder,
@@ -117,12 +116,19 @@ def test_a_new_folder_that_an_error_leaves_empty_is_removed(tmp_path, is_new, is
     folder = tmp_path / "data"
     if not is_new:
         folder.mkdir()
-    with pytest.raises(KeyboardInterrupt), removed_if_empty(str(folder)):
+    with pytest.raises(KeyboardInterrupt), folders.held_lock(str(folder / "lock"), "data"):
         assert folder.is_dir()
         if is_filled:
             (folder / "chunk").touch()
         raise KeyboardInterrupt
     assert folder.exists() == (is_filled or not is_new)
+
+
+def test_an_error_leaves_no_parent_of_a_new_folder(tmp_path):
+    with pytest.raises(KeyboardInterrupt), new_folder(str(tmp_path / "export" / "1")) as folder:
+        write_two(folder)
+        raise KeyboardInterrupt
+    assert os.listdir(tmp_path) == []
 
 
 def test_ctrl_c_at_any_line_leaves_no_half_of_a_folder(tmp_path):
