@@ -16,7 +16,7 @@ from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.search.rules import CONTINUES, rules_of, text_tables
 from t2t_lite.decoding.search.sampling import sample
 from t2t_lite.decoding.texts import check_options
-from t2t_lite.export.signatures import LARGEST_EXTRA_LENGTH, callers_alpha, sample_texts, scores_of_targets
+from t2t_lite.export.signatures import LARGEST_EXTRA_LENGTH, SEARCHED, callers_alpha, sample_texts, scores_of_targets
 from t2t_lite.settings.ranges import NEW_TOKENS, Range, typed_value
 from t2t_lite.settings.search_options import SearchOptions, kept_settings
 from t2t_lite.text.reading_graph import beginnings, encoding, longest_input, texts_spec, valid
@@ -75,10 +75,8 @@ class GenerationSignatures:
         self._tables = text_tables(self._encoder, self._options)
         # All signatures share this function, since it contains the whole vocabulary file as a constant.
         self._read = encoding(self._encoder)
-        ids, lengths, alphas = (tf.TensorSpec([None] * rank, kind) for rank, kind in _SEARCHED)
-        self._continued = tf.function(
-            self._search, input_signature=[ids, lengths, alphas, tf.TensorSpec([None, 2], tf.int32)], autograph=False
-        )
+        seeds = tf.TensorSpec([None, 2], tf.int32)
+        self._continued = tf.function(self._search, input_signature=[*SEARCHED, seeds], autograph=False)
 
     def functions(self):
         """Returns {name of a signature: tf.function}, as docs/serving.md lists them."""
@@ -192,9 +190,6 @@ class GenerationSignatures:
         else:
             results = beam_search(self._model, prompts, limit, o, alpha=alpha, rules=rules)
         return {"ids": results.ids[:, 0], "scores": results.scores[:, 0]}
-
-
-_SEARCHED = ((2, tf.int32), (1, tf.int32), (1, tf.float32))
 
 
 def _dense(pieces):

@@ -27,6 +27,7 @@ from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 LARGEST_EXTRA_LENGTH = 512  # the most that a call may set, unless the export itself has more
 _IDS = tf.TensorSpec([None, None], tf.int32)
+SEARCHED = (_IDS, tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.float32))  # ids, limits and alphas
 _TABLE = """\
 | signature | inputs | outputs |
 |---|---|---|
@@ -84,9 +85,8 @@ class TextSignatures:
         self._longest_output = translator.searcher.max_length
         if self._longest_output:
             self._longest["targets"] = self._longest_output - (max_input_length if self._joins_inputs else 0)
-        per_row = [_IDS, tf.TensorSpec([None], tf.int32), tf.TensorSpec([None], tf.float32)]
         self._searches = {
-            n_best: tf.function(functools.partial(self._search, n_best), input_signature=per_row, autograph=False)
+            n_best: tf.function(functools.partial(self._search, n_best), input_signature=SEARCHED, autograph=False)
             for n_best in {1, options.beam_size}
         }
         self.readers = {side: reader(self.encoders[side], self._longest[side]) for side in ("inputs", "targets")}
@@ -187,9 +187,8 @@ class TextSignatures:
         sources, read = self.read_inputs(inputs)
         results = self._search_results(sources, self._options.alpha, self._options.extra_length)
         outputs = tf.where(sources.is_blank[:, None] | (results["ids"][:, 0] == EOS_ID), PAD_ID, results["ids"][:, 0])
-        outputs = outputs[
-            :, : tf.reduce_max(tf.concat([tf.math.count_nonzero(outputs, axis=1, dtype=tf.int32), [0]], 0))
-        ]
+        lengths = tf.math.count_nonzero(outputs, axis=1, dtype=tf.int32)
+        outputs = outputs[:, : tf.reduce_max(tf.concat([lengths, [0]], 0))]
         inputs = tf.where(sources.ids == EOS_ID, PAD_ID, sources.ids)[:, :-1]
         return {
             **self._answers(sources, read, results),
