@@ -291,9 +291,8 @@ def log_to_stderr(command):
     LOGGER.handlers = [other for other in outer if not isinstance(other.formatter, _Formatter)]
     LOGGER.addHandler(handler)
     LOGGER.setLevel(logging.INFO)
-    LOGGER.propagate = (
-        False  # libraries that call logging.info() add a handler to the root logger, so each line would be shown twice
-    )
+    # Libraries that call logging.info() add a handler to the root logger, so each line would be shown twice.
+    LOGGER.propagate = False
     try:
         yield
     finally:

@@ -135,13 +135,12 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
         yield from _read_json(path, layout, on_bad_line, allows_blank)
         return
     is_csv = layout.separator or plain_text.kind(path) == CSV
-    numbers, width, is_first, names = None, None, True, None
+    numbers = width = names = None
     all_cells = read_cells(path, layout, on_bad_line) if is_csv else _read_cells(path, on_bad_line)
     for number, separator, cells in all_cells:
         where = f"{path}, line {number}"
         mark, by = ("<TAB>", "one tab") if separator == "\t" else (separator, separator)
-        if is_first:
-            is_first = False
+        if numbers is None:
             numbers, width, names = columns_of(where, cells, layout, _next_rows(all_cells), mark)
             if names:
                 continue
