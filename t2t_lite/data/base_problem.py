@@ -275,9 +275,8 @@ class Problem:
         swaps = self.features.get("inputs") == self.features.get("targets") == 2 and {*example} >= {"inputs", "targets"}
         if not swaps or self.targets_are_places:
             raise UserError(f"{self.full_name}: its inputs and targets cannot be swapped or copied. Use {self.name}.")
-        inputs, targets = example["inputs"], example["targets"]
-        if self.was_reversed:
-            inputs, targets = targets, inputs
+        pair = example["inputs"], example["targets"]
+        inputs, targets = reversed(pair) if self.was_reversed else pair
         return {**example, "inputs": inputs, "targets": inputs if self.was_copy else targets}
 
     def preprocess_example(self, example, mode, hparams):
