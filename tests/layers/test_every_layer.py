@@ -201,7 +201,7 @@ def test_stateless_calls(row):
     assert len(state) == len(variables[1])
     training = {"training": True} if layer._call_has_training_arg else {}
     *_, losses = layer.stateless_call(*variables, inputs, **row.call, **training, return_losses=True)
-    assert len(losses) <= layer.has_costs
+    assert len(losses) <= getattr(layer, "has_costs", False)
 
 
 @every_layer
