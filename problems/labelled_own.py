@@ -52,28 +52,25 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
         counts = {
             split: collections.Counter(cells[0] for cells, _ in self.rows(split)) for split in self.config["files"]
         }
-        self._check_first_lines(counts[DatasetSplit.TRAIN])
-        labels_by_split = {split: {*labels} for split, labels in counts.items()}
-        self.config["class_labels"] = self.enough_labels(
-            labels_by_split[DatasetSplit.TRAIN], "label in the first column"
-        )
-        num_labels, num_lines = len(counts[DatasetSplit.TRAIN]), counts[DatasetSplit.TRAIN].total()
-        if num_labels > max(_FEW_LABELS, num_lines / 2):
+        train, where = counts[DatasetSplit.TRAIN], f"--{FLAGS[DatasetSplit.TRAIN]}: {self.paths_of(DatasetSplit.TRAIN)}"
+        self._check_first_lines(train)
+        labels = self.config["class_labels"] = self.enough_labels(train, "label in the first column")
+        if len(labels) > max(_FEW_LABELS, train.total() / 2):
             LOGGER.warning(
-                f"--{FLAGS[DatasetSplit.TRAIN]}: {self.paths_of(DatasetSplit.TRAIN)}: {num_labels:,} different labels "
-                f"in {num_lines:,} lines, such as {shown(min(counts[DatasetSplit.TRAIN]))}: these look like ids or "
-                "texts. Expected labels that many lines share; choose their column with --columns."
+                f"{where}: {len(labels):,} different labels in {train.total():,} lines, such as {shown(labels[0])}: "
+                "these look like ids or texts. Expected labels that many lines share; choose their column with "
+                "--columns."
             )
         forms = collections.defaultdict(list)
-        for label in self.config["class_labels"]:
+        for label in labels:
             forms[unicodedata.normalize("NFKC", label).casefold()].append(label)
-        for alike in [labels for labels in forms.values() if len(labels) > 1][:1]:
+        if alike := next((same for same in forms.values() if len(same) > 1), None):
+            named = _listed(alike, "and")
             LOGGER.warning(
-                f"--{FLAGS[DatasetSplit.TRAIN]}: {self.paths_of(DatasetSplit.TRAIN)}: the labels "
-                f"{_listed(alike, 'and')} differ only in case or Unicode form. They are different classes."
+                f"{where}: the labels {named} differ only in case or Unicode form, but are different classes."
             )
-        for split, labels in labels_by_split.items():
-            if missing := labels_by_split[DatasetSplit.TRAIN] - labels:
+        for split, found in counts.items():
+            if missing := train.keys() - found:
                 LOGGER.warning(
                     f"--{FLAGS[split]}: {self.paths_of(split)}: no example has the label "
                     f"{_listed(sorted(missing), 'or')}, so evaluations cannot measure it."
