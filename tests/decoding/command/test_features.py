@@ -18,7 +18,8 @@ LINES = ["abc", "%", "", "abcdefghij", "ab"]  # the second is refused, of the fo
 class Vectors:
     """Notes (texts, batch size, layers) of each call."""
 
-    task, num_texts, encoders = types.SimpleNamespace(count="n_best"), 1, types.MappingProxyType({})
+    task = types.SimpleNamespace(count="n_best", is_labelled=lambda line: False)
+    num_texts, encoders = 1, types.MappingProxyType({})
     model = types.SimpleNamespace(config={})
 
     def __init__(self):
