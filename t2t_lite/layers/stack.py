@@ -126,7 +126,7 @@ class TransformerStack(Layer):
             context = Context(nonpadding=options.get("mask", ops.ones(shape_of(inputs)[:2], "bool")))
         contexts = context if isinstance(context, list) else [context] * len(self.layers)
         x, scores, states = self._transform_all(inputs, contexts, memory, options)
-        if adds_costs:
+        if adds_costs and context.results.each("cost"):  # none if the sublayers with costs receive no context
             self.add_loss(mean_cost(context.results.total("cost"), context.nonpadding))
         states = [inputs, *states]
         results = (x, *([scores] if return_attention_scores else []), *([states] if return_hidden_states else []))

@@ -56,6 +56,23 @@ def test_costs_that_no_context_collects_are_losses(recompute):
     assert stack.losses == []
 
 
+def test_a_layer_without_a_context_may_contain_costs():
+    class Wrapped(keras.layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inner = Priced(16)
+
+        def build(self, shape):
+            self.inner.build(shape)
+
+        def call(self, inputs, return_attention_scores=False, training=None):
+            return self.inner(inputs)
+
+    stack = layers.TransformerStack([Wrapped()])
+    stack(X, training=True)
+    assert stack.has_costs and stack.losses == []
+
+
 def test_results_are_kept_in_their_order():
     results = layers.Results()
     results.add("cost", 3)
