@@ -1,5 +1,6 @@
 """Problems that map a text to a class or a number, and readers for their files (tensor2tensor's text_problems.py)."""
 
+import collections.abc
 import functools
 import numbers
 import types
@@ -56,7 +57,8 @@ class LabelledTextProblem(Text2TextProblem):
         return (samples if encode else map(self._checked_label, samples)), encode
 
     def _checked_label(self, sample):
-        if isinstance(sample, dict) and sample.get("targets") in ([0], (0,)):
+        targets = sample.get("targets") if isinstance(sample, dict) else None
+        if isinstance(targets, collections.abc.Iterable) and [*targets] == [0]:
             raise UserError(
                 f"{self.name}: generate_encoded_samples gave the targets [0], which is padding. Expected [label + 1]: "
                 "unlike in tensor2tensor, the ids of labels begin at 1."

@@ -52,15 +52,18 @@ def test_records_hold_the_texts_and_the_labels_from_1(data_dir):
 
 def test_labels_that_are_encoded_from_0_as_in_tensor2tensor_are_an_error(tmp_path):
     class Encoded(Opinion):
-        first = 0
+        first, form = 0, list
 
         def generate_encoded_samples(self, data_dir, tmp_dir, dataset_split):
             for sample in self.generate_samples(data_dir, tmp_dir, dataset_split):
-                yield {"inputs": [2, 1], "targets": [sample["label"] + self.first]}
+                yield {"inputs": [2, 1], "targets": self.form([sample["label"] + self.first])}
 
     with pytest.raises(UserError, match=r"^opinion: generate_encoded_samples gave the targets \[0\].*\[label \+ 1\]"):
         Encoded().generate_data(str(tmp_path), str(tmp_path))
-    Encoded.first = 1
+    Encoded.form = lambda self, ids: np.array([])
+    with pytest.raises(UserError, match="an example has no id in targets"):
+        Encoded().generate_data(str(tmp_path), str(tmp_path))
+    Encoded.first, Encoded.form = 1, lambda self, ids: np.array(ids)
     Encoded().generate_data(str(tmp_path), str(tmp_path))
     found = read_examples(Records(Encoded(), str(tmp_path), DatasetSplit.TRAIN).paths)
     assert sorted(example["targets"] for example in found) == sorted([label + 1] for label in TEXTS.values())
