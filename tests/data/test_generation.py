@@ -12,7 +12,7 @@ import pytest
 from t2t_lite.data import sharding
 from t2t_lite.data.generation import coverage
 from t2t_lite.data.manifests import find_manifest
-from t2t_lite.data.problem import DatasetSplit, Text2TextProblem
+from t2t_lite.data.problem import DatasetSplit, Text2TextProblem, VocabType
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords
@@ -308,3 +308,13 @@ def test_an_unknown_id_of_a_vocabulary_with_bytes_is_computed(tmp_path, caplog):
         Tagged().generate_data(str(tmp_path / str(Tagged.tag)), str(tmp_path))
         said = [record.getMessage() for record in caplog.records if "begin at 3" in record.getMessage()]
         assert len(said) == (Tagged.tag == 2) and all(text.startswith("tagged: inputs contain <unk>") for text in said)
+
+
+def test_an_entry_for_undecodable_text_does_not_spell_every_text(tmp_path, caplog):
+    class Words(ToyText):
+        name, vocab_type, oov_token = "words", VocabType.TOKEN, "UNK"
+
+    (tmp_path / Words().vocab_filename).write_text("<pad>\n<EOS>\nUNK\n\ufffd\n")
+    Words().generate_data(str(tmp_path), str(tmp_path))
+    said = [record.getMessage() for record in caplog.records]
+    assert any("% <unk>" in text for text in said) and not any("begin at 3" in text for text in said)
