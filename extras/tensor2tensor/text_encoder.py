@@ -28,7 +28,7 @@ class TextEncoder(vocabulary.TextEncoder):
     """
 
     def __init__(self, num_reserved_ids=vocabulary.TextEncoder.num_reserved_ids):
-        self._num_reserved_ids = num_reserved_ids
+        self.num_reserved_ids = self._num_reserved_ids = num_reserved_ids  # subclasses may read either
 
     @property
     def vocab_size(self):
@@ -43,9 +43,10 @@ class TokenTextEncoder(vocabulary.TokenTextEncoder):
 
     Args:
         vocab_filename: path of a file whose first two lines are padding and EOS, or None.
-        reverse: False, because other texts than reversed ones cannot be exported.
+        reverse: must be False, because exports cannot reverse words.
         vocab_list: list of str, the words without padding and EOS; used instead of a file.
         replace_oov: see `t2t_lite.text.vocabulary.TokenTextEncoder`.
+        num_reserved_ids: ignored; the ids of padding and EOS are reserved.
     """
 
     def __init__(self, vocab_filename, reverse=False, vocab_list=None, replace_oov=None, num_reserved_ids=None):

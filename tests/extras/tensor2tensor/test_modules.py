@@ -125,9 +125,10 @@ def test_an_encoder_of_ones_own():
 
         @property
         def vocab_size(self):
-            return 256 + self._num_reserved_ids
+            return 256 + self.num_reserved_ids
 
-    assert (Latin().encode("ä"), Latin(num_reserved_ids=5).encode("ä"), Latin().vocab_size) == ([230], [233], 258)
+    for latin, reserved in ((Latin(), 2), (Latin(num_reserved_ids=5), 5)):
+        assert (latin.encode("ä"), latin.vocab_size) == ([228 + reserved], 256 + reserved)
     assert vocabulary.vocabulary_sizes({"targets": Latin()}) == (258, None)
     with pytest.raises(UserError, match=r"^TextEncoder: define vocab_size, or use t2t_lite"):
         _ = text_encoder.TextEncoder().vocab_size
