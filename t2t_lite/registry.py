@@ -29,7 +29,8 @@ def _check_problem(name, cls):
     own = [*itertools.takewhile(lambda base: base is cls or "name" not in vars(base), cls.__mro__)]
     if unread := [hook for hook in PROBLEM_HOOKS if any(hook in vars(base) for base in own)]:
         LOGGER.warning(
-            f"problems: {name}: defines {' and '.join(unread)}, which only tensor2tensor uses. Remove the definition."
+            f"problems: {name}: defines {' and '.join(unread)}, which only tensor2tensor uses. Remove the "
+            "definition, or rename it if your own methods use it."
         )
     cls.name = name
 

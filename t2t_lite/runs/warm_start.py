@@ -149,8 +149,8 @@ def _changed_heads(model, config, saved, labels):
     other than those of the encoder `labels`."""
     shapes = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
     names = _head_names(model) | _head_names(_shapes_of(config))
-    are_others = isinstance(labels, ClassLabelEncoder) and config["vocabulary_sha256"]["targets"] != labels.fingerprint
-    count = labels.vocab_size - 1 if are_others else None
+    is_new = isinstance(labels, ClassLabelEncoder) and config["vocabulary_sha256"].get("targets") != labels.fingerprint
+    count = labels.vocab_size - 1 if is_new else None
     return {name for name in names if saved.get(name) != shapes.get(name) or shapes[name][-1] == count}
 
 
