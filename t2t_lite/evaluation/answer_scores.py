@@ -93,8 +93,8 @@ def read_column(path, as_label, layout=None):
         layout: corpora.tables.Layout of a labelled file, which may be CSV or JSON lines; None for predictions, which
             are lines with tabs.
     """
-    kind, layout = layout and plain_text.kind(path), layout or tables.Layout(("label",), header=False)
-    lines = []
+    kind = plain_text.kind(path) if layout else None
+    layout, lines = layout or tables.Layout(("label",), header=False), []
     if kind in JSON_LINES:
         rows = [(at, cells) for at, (cells, _) in enumerate(read_fields(path, layout.json_fields), 1)]
         layout = layout._replace(columns=(), header=False)

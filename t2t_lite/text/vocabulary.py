@@ -37,8 +37,8 @@ class TextEncoder:
     def __init_subclass__(cls, **kwargs):
         """Replaces an inherited `tf_encode` or `tf_decode` that does not match the subclass's `encode` or `decode`."""
         super().__init_subclass__(**kwargs)
-        for name in {"encode", "decode"} & {*vars(cls)}:
-            if f"tf_{name}" not in vars(cls):
+        for name in ("encode", "decode"):
+            if name in vars(cls) and f"tf_{name}" not in vars(cls):
                 setattr(cls, f"tf_{name}", functools.partialmethod(_not_in_graph, name))
 
     @functools.cached_property
