@@ -5,7 +5,7 @@ from keras import ops
 
 from t2t_lite.layers.attention_scores import AttentionScore
 from t2t_lite.layers.base import GLOROT, Initializer, sublayer_initializers
-from t2t_lite.layers.cache import APPENDED, Memory, Past
+from t2t_lite.layers.cache import Memory, Past
 from t2t_lite.layers.checks import (
     check_built,
     check_rates,
@@ -256,8 +256,7 @@ class MultiHeadAttention(Projections):
         """Returns an empty `Past` for the start of decoding, with room for `slots` slots (positions times beams)."""
         check_built(self)
         sizes = self.query_size, self.value_size
-        past = (ops.zeros((batch, self.num_heads, slots, size), self.compute_dtype) for size in sizes)
-        return Past(*past, grows=APPENDED if isinstance(slots, int) and slots == 0 else ())
+        return Past(*(ops.zeros((batch, self.num_heads, slots, size), self.compute_dtype) for size in sizes))
 
     def memory(self, value, key=None):
         """Projects an encoder's output to keys and values once, for all later calls of `attend_to`.

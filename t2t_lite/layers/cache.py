@@ -14,8 +14,6 @@ from keras import ops
 from t2t_lite.layers.checks import integer_dtype, shape_of
 from t2t_lite.layers.positions import Steps
 
-APPENDED = ((),)  # a value of `Past.grows`: true, and without tensors, so that every backend's loops accept it
-
 
 class Memory(NamedTuple):
     """Keys and values that are projected only once, from an encoder's output or from prompts.
@@ -37,7 +35,8 @@ class Past(NamedTuple):
         value: [B, heads, steps * K, value_dim].
         prompt: the Memory of the prompts, which all beams see; () if there are no prompts.
         lengths: int32 [B], the lengths of the prompts; () if there are no prompts.
-        grows: `APPENDED` if the cache began with no slots and grows in each step, otherwise ().
+        grows: ((),) if the cache began with no slots and grows in each step, otherwise (). Both are without tensors, so
+            that every backend's loops accept them.
     """
 
     key: Any
@@ -58,7 +57,7 @@ class Past(NamedTuple):
                 a cache that was created with slots.
         """
         steps = self.step(shape_of(key)[2])
-        grows = APPENDED if isinstance(steps, int) and steps == 0 else self.grows
+        grows = ((),) if isinstance(steps, int) and steps == 0 else self.grows
         if position is None and isinstance(steps, int) and not grows:
             raise ValueError(
                 f"`position` is missing, but the cache has slots for {steps} steps. Pass the number of the step, or "
