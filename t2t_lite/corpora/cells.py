@@ -130,7 +130,7 @@ def _sample(lines, separator, is_cut):
 
 
 def read_fields(path, fields, on_bad_line=None):
-    """Yields (list of field values, "<path>, line <number>" for messages) for every nonblank line of a JSON lines file.
+    """Yields (line number, list of field values) for every nonblank line of a JSON lines file.
 
     Args:
         path: see `plain_text.read_lines`.
@@ -153,7 +153,7 @@ def read_fields(path, fields, on_bad_line=None):
         except UserError as error:
             report(str(error), on_bad_line)
         else:
-            yield texts, where
+            yield number, texts
 
 
 def _text(row, field, where):

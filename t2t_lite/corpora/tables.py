@@ -171,7 +171,8 @@ def _read_cells(path, on_bad_line):
 
 
 def _read_json(path, layout, on_bad_line, allows_blank):
-    for texts, where in read_fields(path, layout.json_fields, on_bad_line):
+    for number, texts in read_fields(path, layout.json_fields, on_bad_line):
+        where = f"{path}, line {number}"
         if allows_blank or all(texts):
             yield texts, where
             continue

@@ -96,7 +96,7 @@ def read_column(path, as_label, layout=None):
     kind = plain_text.kind(path) if layout else None
     layout, lines = layout or tables.Layout(("label",), header=False), []
     if kind in JSON_LINES:
-        rows = [(at, cells) for at, (cells, _) in enumerate(read_fields(path, layout.json_fields), 1)]
+        rows = [*read_fields(path, layout.json_fields)]
         layout = layout._replace(columns=(), header=False)
     elif kind == CSV:
         rows = [(at, cells) for at, _, cells in read_cells(path, layout._replace(columns=layout.columns or ("1",)))]

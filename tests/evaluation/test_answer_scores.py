@@ -209,6 +209,12 @@ def test_numbers_that_cannot_be_scored(tmp_path, reference, predictions, message
         read_predictions(str(tmp_path / "out"), read_reference(str(tmp_path / "ref"), "regression"))
 
 
+def test_blank_lines_of_json_count_in_messages(tmp_path):
+    (tmp_path / "ref.jsonl").write_text('{"number": 1}\n\n{"number": "x"}\n')
+    with pytest.raises(UserError, match=r"/ref\.jsonl, line 3: found 'x'"):
+        read_reference(str(tmp_path / "ref.jsonl"), "regression")
+
+
 @pytest.mark.parametrize("task", [name for name in registry.list_tasks() if registry.task(name).metrics])
 def test_a_reference_has_answers(tmp_path, task):
     (tmp_path / "blank").write_text('{"data": []}' if task == "spans" else "\n \n")
