@@ -30,6 +30,7 @@ from t2t_lite.models.outputs import batches_of, labels_of, named_outputs, next_s
 from t2t_lite.process.backend import check_tensorflow
 from t2t_lite.runs.log import rounded
 from t2t_lite.settings.config import HParams
+from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.training.objectives import objective_sums
 from t2t_lite.training.settings import EvaluationSettings
 
@@ -253,12 +254,12 @@ class OutputScorer:
     def __call__(self):
         """Decodes and scores the sample; returns ({name: score}, facts such as "bleu_signature", texts)."""
         outputs = self._translator.translate_ids([inputs for inputs, _ in self._sample], **self._search)
-        references = [[i for i in targets if i != 1] for _, targets in self._sample]
+        references = [[i for i in targets if i != EOS_ID] for _, targets in self._sample]
         encoders, problem = self._translator.encoders, self._translator.problem
         source, target = encoders["inputs"], encoders["targets"]
         texts = []
         for (ids, _), *pair in zip(self._sample, outputs, references, strict=True):
-            inputs = source.decode([i for i in ids if i != 1])
+            inputs = source.decode([i for i in ids if i != EOS_ID])
             shown = (problem.output_text(inputs, target.decode(each), encoders) for each in pair)
             texts.append((inputs, *shown))
         pairs = {"ids": (outputs, references), "texts": ([t[1] for t in texts], [t[2] for t in texts])}

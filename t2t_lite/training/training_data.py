@@ -22,6 +22,7 @@ from t2t_lite.decoding.sentence_parts import is_natural
 from t2t_lite.errors import UserError
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.settings.reserved_names import BEFORE
+from t2t_lite.text.vocabulary import EOS_ID
 
 _EXAMPLES_FOR_A_SHARE = 1000
 
@@ -102,7 +103,7 @@ def several_sentences(data):
     texts = []
     for batch in tf.data.TFRecordDataset(data.records.paths[0]).batch(_EXAMPLES_FOR_A_SHARE).take(1):
         batch = data.problem.maybe_reverse_and_copy(record_format.parse_batch(batch, data.problem.record_features))
-        texts = [data.encoders["inputs"].decode([i for i in ids if i != 1]) for ids in batch["inputs"].to_list()]
+        texts = [data.encoders["inputs"].decode([i for i in ids if i != EOS_ID]) for ids in batch["inputs"].to_list()]
     return round(sum(len(sentences(text)) > 1 for text in texts) / max(len(texts), 1), 4)
 
 
