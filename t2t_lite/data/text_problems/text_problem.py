@@ -291,20 +291,24 @@ class Text2TextProblem(Problem):
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields checked samples, except samples with a blank text (`subwords.is_blank`), which `removed` counts."""
-        is_checked = "targets" not in self.text_features  # whether line ends have been checked, or do not matter
+        may_warn = "targets" in self.text_features  # in the inputs of classifiers, line ends do not matter
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             texts = self.texts(sample)
             if any(map(subwords.is_blank, texts)):
                 self.removed["empty"] += 1
                 continue
-            if not is_checked and (lines := [text for text in texts if "\n" in text.strip()]):
-                is_checked, encoder = True, self.feature_encoders(data_dir)[self.text_features[-1]]
-                if "\n" not in encoder.decode(encoder.encode(lines[0])):
-                    LOGGER.warning(
-                        f"{self.name}: the vocabulary turns line ends into spaces, as in {shown(lines[0])}. With "
-                        "vocab_type = VocabType.BYTE_LEVEL_BPE, they are kept."
-                    )
+            if may_warn and (text := next((text for text in texts if "\n" in text.strip()), None)):
+                may_warn = False
+                self._warn_of_lost_line_ends(text, data_dir)
             yield sample
+
+    def _warn_of_lost_line_ends(self, text, data_dir):
+        encoder = self.feature_encoders(data_dir)[self.text_features[-1]]
+        if "\n" not in encoder.decode(encoder.encode(text)):
+            LOGGER.warning(
+                f"{self.name}: the vocabulary turns line ends into spaces, as in {shown(text)}. With vocab_type = "
+                "VocabType.BYTE_LEVEL_BPE, they are kept."
+            )
 
     def texts(self, sample):
         """Returns the texts of a sample in the order of `text_features`, not yet checked; an entry may be None."""
