@@ -170,7 +170,8 @@ class XLNet(EncoderModel):
             inputs: int ids [B, S], padded with 0.
             training: bool.
             return_hidden_states, return_attention_scores: bool.
-            results: `Results` that collects results of layers, or None to drop them.
+            results: `Results`, to which the layers add their results. If None, their costs are a loss in training
+                (`add_loss`).
 
         Returns:
             {"hidden": [B, S + 1, hidden], in each row the states of its ids, then the state of the appended position;

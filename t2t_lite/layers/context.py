@@ -15,6 +15,10 @@ class Results:
 
     Results whose names begin with "shares/" are counts from training, float32 [n]: see `Sums.shares`.
 
+    Args:
+        is_loss: bool, whether a stack makes the mean of the layers' costs a loss in training (`add_loss`), because
+            nobody else reads the results.
+
     Example:
         >>> results = Results()
         >>> results.add("cost", keras.ops.ones((1, 2)))
@@ -23,7 +27,8 @@ class Results:
         [[2.0, 2.0]]
     """
 
-    def __init__(self):
+    def __init__(self, is_loss=False):
+        self.is_loss = is_loss
         self.tensors = {}  # {name: list of tensors, in the order in which they were added}
 
     def add(self, name, tensor):
@@ -126,6 +131,11 @@ class Context:
             return type(self)(**own, results=results)
 
         return [leaves[i] for i in places], joined
+
+
+def results_or_loss(results):
+    """Returns `results`; if None, new results whose costs become a loss."""
+    return Results(is_loss=True) if results is None else results
 
 
 def mean_cost(cost, nonpadding):

@@ -106,8 +106,8 @@ class TransformerStack(Layer):
                 `TransformerEncoderLayer.call` and `TransformerDecoderLayer.call`.
             inputs_mask: the same as `mask`, the name under which Keras passes it if there are several tensors.
             context: None, a `Context` for all layers, or a list with one `Context` per layer. Layers add to the results
-                of the context, even if activations are recomputed. Without a context, the mean of the layers' costs is
-                a loss in training (`add_loss`).
+                of the context, even if activations are recomputed. Without a context, or with `Results(is_loss=True)`,
+                the mean of the layers' costs is a loss in training (`add_loss`).
             return_attention_scores: bool.
             return_hidden_states: bool.
             training: bool.
@@ -121,9 +121,10 @@ class TransformerStack(Layer):
         given["mask"] = inputs_mask if mask is None else mask
         options = {name: value for name, value in given.items() if value is not None}
         options |= {"return_attention_scores": return_attention_scores, "training": training}
-        adds_costs = context is None and training and self.has_costs
-        if adds_costs:
-            context = Context(nonpadding=options.get("mask", ops.ones(shape_of(inputs)[:2], "bool")))
+        if context is None and training and self.has_costs:
+            nonpadding = options.get("mask", ops.ones(shape_of(inputs)[:2], "bool"))
+            context = Context(nonpadding=nonpadding, results=Results(is_loss=True))
+        adds_costs = training and isinstance(context, Context) and context.results.is_loss
         contexts = context if isinstance(context, list) else [context] * len(self.layers)
         x, scores, states = self._transform_all(inputs, contexts, memory, options)
         if adds_costs and context.results.each("cost"):  # none if the sublayers with costs receive no context

@@ -8,6 +8,7 @@ from keras import ops
 
 from t2t_lite.layers import ClassHead, Results, SpanHead
 from t2t_lite.layers.checks import shape_of
+from t2t_lite.layers.context import results_or_loss
 from t2t_lite.layers.encoder_heads import mean_and_maximum
 from t2t_lite.models.transformer_parts import TransformerModel, build_parts, normalized
 from t2t_lite.settings.ranges import ALL_POSITIONS, POOLINGS, setting
@@ -180,7 +181,8 @@ class EncoderModel(TransformerModel):
             mask: bool [B, T], True where a position is not padding.
             training: bool.
             states, scores: bool, whether to also return the hidden states and the attention weights.
-            results: `Results`, to which the layers add their results, or None to discard what the layers add.
+            results: `Results`, to which the layers add their results. If None, their costs are a loss in training
+                (`add_loss`).
             **context: further attributes of the layers' `Context`.
 
         Returns:
@@ -188,7 +190,7 @@ class EncoderModel(TransformerModel):
         """
         output = self.encoder(
             x, attention_mask=ops.expand_dims(mask, 1),
-            context=self.context_class(nonpadding=mask, results=Results() if results is None else results, **context),
+            context=self.context_class(nonpadding=mask, results=results_or_loss(results), **context),
             return_attention_scores=scores, return_hidden_states=states, training=training,
         )  # fmt: skip
         hidden, *rest = output if isinstance(output, tuple) else (output,)
@@ -247,12 +249,6 @@ class EncoderModel(TransformerModel):
 
 
 def ends_before(row):
-    """Returns the segment number of each position in ids [B, T]: the number of 1s before the position, int32.
-
-    Raises:
-        ValueError: if the ids are symbolic, because `==` would compare them as objects.
-    """
-    if isinstance(row, keras.KerasTensor):
-        raise ValueError("`encode` needs ids, not a keras.Input. Call it in the `call` of your own layer or model.")
+    """Returns the segment number of each position in ids [B, T]: the number of 1s before the position, int32."""
     ends = ops.cast(row == EOS_ID, "int32")
     return ops.cumsum(ends, axis=1) - ends

@@ -18,6 +18,7 @@ from t2t_lite.models.arguments import (
     in_hparams_words,
     settings_without_effect,
 )
+from t2t_lite.models.encoding import accepts_symbols
 from t2t_lite.models.exported_model import ExportedModel, SettingsInFiles
 from t2t_lite.models.fine_tuning import enable_lora, fine_tune, merge_lora
 from t2t_lite.process.backend import check_tensorflow
@@ -62,6 +63,11 @@ class SequenceModel(SettingsInFiles, ExportedModel):
     config = None
     predicted_share = 1.0
     context_length = 0
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "encode" in vars(cls):
+            cls.encode = accepts_symbols(cls.encode)
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)

@@ -8,6 +8,7 @@ from keras import ops
 from t2t_lite.layers import Context, Dropout, Results, TransformerDecoderLayer, TransformerEncoderLayer, number_seeds
 from t2t_lite.layers.cache import new_ancestry, see_ancestors
 from t2t_lite.layers.checks import shape_of
+from t2t_lite.layers.context import results_or_loss
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.encoder_decoder import shifted_right, tied_embeddings
@@ -116,7 +117,8 @@ class Transformer(TransformerModel):
             inputs: int ids [B, S].
             training: bool.
             return_attention_scores: bool.
-            results: `Results`, to which the layers add their results, or None to discard these results.
+            results: `Results`, to which the layers add their results. If None, their costs are a loss in training
+                (`add_loss`).
 
         Returns:
             memory: {"hidden" [B, S, hidden], "mask" bool [B, S], True where not padding}. With
@@ -132,7 +134,7 @@ class Transformer(TransformerModel):
         x = positioned(self.encoder_position, x)
         x = self.encoder_dropout(x, training=training)
         options = {"attention_mask": ops.expand_dims(mask, 1), "training": training}
-        options["context"] = Context(nonpadding=mask, results=Results() if results is None else results)
+        options["context"] = Context(nonpadding=mask, results=results_or_loss(results))
         if not return_attention_scores:
             return {"hidden": normalized(self.encoder(x, **options), self.encoder_norm), "mask": mask}
         x, scores = self.encoder(x, return_attention_scores=True, **options)
@@ -156,7 +158,7 @@ class Transformer(TransformerModel):
         x = positioned(self.decoder_position, x)
         x = self.decoder_dropout(x, training=training)
         options = {"memory_mask": ops.expand_dims(memory["mask"], 1), "training": training}
-        options["context"] = Context(nonpadding=is_token(targets), results=Results() if results is None else results)
+        options["context"] = Context(nonpadding=is_token(targets), results=results_or_loss(results))
         if not return_attention_scores:
             return normalized(self.decoder(x, memory["hidden"], **options), self.decoder_norm), []
         x, scores = self.decoder(x, memory["hidden"], return_attention_scores=True, **options)

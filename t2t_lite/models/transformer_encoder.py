@@ -188,7 +188,8 @@ class TransformerEncoder(EncoderModel):
             inputs: int ids [B, S], padded with 0.
             training: bool.
             return_hidden_states, return_attention_scores: bool.
-            results: `Results`, to which the layers add their results, or None to discard these results.
+            results: `Results`, to which the layers add their results. If None, their costs are a loss in training
+                (`add_loss`).
 
         Returns:
             A dict with "hidden" [B, 1 + S, hidden], the states of the first position and of the ids, and "mask" bool

@@ -148,13 +148,6 @@ def test_segments_are_counted_by_the_ends_before():
     np.testing.assert_allclose(*map(ops.convert_to_numpy, (states, model.embedding_norm(x))), atol=1e-6)
 
 
-def test_a_symbolic_input_has_no_hidden_states():
-    """Whose ids cannot be compared; a layer of your own can encode them."""
-    model = TransformerEncoder(**SMALL)
-    with pytest.raises(ValueError, match=r"`encode` needs ids, not a keras\.Input"):
-        model.encode(keras.Input((None,), dtype="int32"))
-
-
 def test_ids_of_another_segment_match():
     keras.utils.set_random_seed(5)
     model = TransformerEncoder(

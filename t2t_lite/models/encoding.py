@@ -1,0 +1,53 @@
+"""`encode` of a model as a layer of functional models."""
+
+import functools
+import inspect
+
+import keras
+
+from t2t_lite.layers.base import Layer
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class Encoding(Layer):
+    """The layer that `encode` of a model adds to a functional model if it is called with a `keras.Input`.
+
+    Args:
+        model: the `SequenceModel`, whose weights the layer has.
+    """
+
+    def __init__(self, model: keras.Model, **kwargs):
+        super().__init__(**{"dtype": model.dtype_policy, **kwargs})
+        self.model = model
+
+    def build(self, input_shape):
+        """Creates the weights of the model unless they exist."""
+        self.model.build_if_needed()
+
+    def call(self, inputs, training=None, **options):
+        """Returns what `encode` of the model returns for ids, int [B, S], and its options."""
+        if "training" in inspect.signature(self.model.encode).parameters:
+            options["training"] = training
+        return self.model.encode(inputs, **options)
+
+    def compute_mask(self, inputs, previous_mask=None):
+        """Returns None, because the outputs include their mask."""
+
+    def compute_output_spec(self, *args, **kwargs):
+        """Returns the symbolic outputs of `encode`."""
+        return keras.Operation.compute_output_spec(self, *args, **kwargs)
+
+
+def accepts_symbols(encode):
+    """Wraps a model's `encode` so that it may be called with a `keras.Input`."""
+
+    @functools.wraps(encode)
+    def method(self, inputs, *args, **kwargs):
+        if isinstance(inputs, keras.KerasTensor):
+            # One layer for all calls, whose weights a file has once. Not `self.… =`, because the model is a part of it.
+            if "_encoding" not in vars(self):
+                vars(self)["_encoding"] = Encoding(self)
+            return vars(self)["_encoding"](inputs, *args, **kwargs)
+        return encode(self, inputs, *args, **kwargs)
+
+    return method
