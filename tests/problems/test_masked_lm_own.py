@@ -311,6 +311,14 @@ def test_before_the_first_text_the_other_ends_where_it_begins():
     assert seen == {(0, 1, 2, 3), (1, 2, 3), (2, 3), (3,), (9,)}
 
 
+@pytest.mark.parametrize("number, firsts", [(0, {10, 11, 20, 21}), (1, {0, 1, 20, 21}), (2, {0, 1, 10, 11})])
+def test_the_other_text_begins_at_any_sentence_of_any_other_document(number, firsts):
+    texts = [[[10 * document], [10 * document + 1]] for document in range(3)]
+    others = registry.problem(NAMES[0]).others
+    drawn = [others(texts, number, (0, 1, 2), 4, random.Random(seed))[1][0][0] for seed in range(100)]
+    assert {*drawn} == firsts and min(map(drawn.count, firsts)) >= 10
+
+
 def test_documents_of_one_sentence_are_not_enough(tmp_path):
     (tmp_path / "a.txt").write_text("\n\n".join(f"sentence {i}, so it goes" for i in range(40)))
     paths = [str(tmp_path / "a.txt")]
