@@ -64,7 +64,8 @@ test-backends: $(BACKENDS_VENV)/.installed
 	for backend in jax torch; do \
 		KERAS_BACKEND=$$backend $(BACKENDS_VENV)/bin/pytest tests/layers tests/models/test_transformer.py \
 		tests/models/test_transformer_lm.py tests/models/test_transformer_encoder.py tests/models/test_every_model.py \
-		tests/models/test_keras_model.py tests/models/test_keras_model_files.py tests/training/test_keras_losses.py tests/backends \
+		tests/models/test_encoding.py tests/models/test_keras_model.py tests/models/test_keras_model_files.py \
+		tests/training/test_keras_losses.py tests/backends \
 		$(OF_EXTRAS) || exit; done
 
 # Generation as an Apache Beam pipeline.

@@ -33,9 +33,21 @@ class Encoding(Layer):
     def compute_mask(self, inputs, previous_mask=None):
         """Returns None, because the outputs include their mask."""
 
-    def compute_output_spec(self, *args, **kwargs):
+    def compute_output_spec(self, inputs, **options):
         """Returns the symbolic outputs of `encode`."""
-        return keras.Operation.compute_output_spec(self, *args, **kwargs)
+
+        def traced(unknown):
+            shape = [unknown if size is None else size for size in inputs.shape]
+            return keras.Operation.compute_output_spec(self, keras.KerasTensor(shape, inputs.dtype), **options)
+
+        def combined(one, other):
+            shape = [size if size == another else None for size, another in zip(one.shape, other.shape, strict=True)]
+            return keras.KerasTensor(shape, one.dtype)
+
+        if keras.backend.backend() == "tensorflow":
+            return traced(None)
+        # JAX cannot compare an unknown length with `max_position`, and Keras tries long rows with PyTorch.
+        return keras.tree.map_structure(combined, traced(2), traced(4))
 
 
 def accepts_symbols(encode):
