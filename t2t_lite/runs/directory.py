@@ -138,13 +138,18 @@ def check_meaning(names, model_class, where, hparams=None):
     """Raises `UserError`, whose message begins with `where`, unless a model has all these hyperparameters.
 
     If `hparams` (all values) is given, names that have no effect with these values are refused as well: see
-    `SequenceModel.check_has`.
+    `SequenceModel.check_has`. If only the value of a hyperparameter of all models leaves another one unread, a warning
+    is logged: see `warn_of_unread`.
     """
     from t2t_lite.models.sequence_model import SequenceModel
+    from t2t_lite.models.unread_settings import warn_of_unread
 
     if issubclass(model_class, SequenceModel):
         with located(where):
             model_class.check_has(names, hparams)
+        if hparams is not None:
+            changed = [name for name in names if hparams.get(name) != hparams.settings()[name].default]
+            warn_of_unread(changed, hparams, model_class, where)
 
 
 def parse_changes(hparams, changes, skips=None):

@@ -35,6 +35,13 @@ def wrong_range(rhp):
 
 
 @registry.register_ranged_hparams
+def range_without_effect(rhp):
+    rhp.set_int("learning_rate_decay_steps", 10, 100)
+    rhp.set_categorical("optimizer", ["adam", "adafactor"])
+    rhp.set_float("optimizer_adafactor_beta1", 0.0, 0.9)
+
+
+@registry.register_ranged_hparams
 def range_of_another_model(rhp):
     rhp.set_int("num_decoder_layers", 1, 4)
 
@@ -152,6 +159,17 @@ def test_what_all_trials_of_a_search_share(command, monkeypatch):
     assert (facts["problem"], facts["model"], facts["hparams_set"]) == (PROBLEM, "runs_small", "transformer_tiny")
     assert facts["hparams_range"] == "tiny_range" and {*facts["records_sha256"]} == {"train", "eval"}
     assert facts["hparams"]["random_seed"] == 7 and facts["translate_all"] is False
+
+
+def test_a_range_that_would_change_nothing_is_named(command, monkeypatch):
+    def study(*arguments):
+        raise Failure("enough.")
+
+    monkeypatch.setattr("t2t_lite.extras.autotune.study.Study", study)
+    status, _, err = command("--hparams_range=range_without_effect", "--model=transformer")
+    assert status == 1, err
+    assert "--hparams_range=range_without_effect: learning_rate_decay_steps has no effect with learning_rate_sch" in err
+    assert err.count("no effect") == 1, "of optimizer_adafactor_beta1 some trials have an effect"
 
 
 @pytest.mark.slow

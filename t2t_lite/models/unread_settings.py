@@ -1,0 +1,73 @@
+"""Finds hyperparameters that are not read, because of the values of other hyperparameters."""
+
+import fnmatch
+import re
+
+from t2t_lite.errors import LOGGER
+from t2t_lite.models.arguments import constructor_arguments, settings_without_effect
+
+_DECAYS = ("linear_decay", "exp_decay", "cosdecay", "multi_cycle_cos_decay")
+_WARMUPS = (
+    "linear_warmup", "rsqrt_decay", "rsqrt_normalized_decay", "exp_decay", "cosdecay", "single_cycle_cos_decay",
+    "slanted_triangular", "multi_cycle_cos_decay",
+)  # fmt: skip
+# (names of hyperparameters, another hyperparameter, words): the names, which may end in *, are read only if the value
+# of the other hyperparameter contains one of the words.
+_READ_IF = (
+    ("max_position", "pos", ("emb",)),
+    ("optimizer_adam_*", "optimizer", ("adam", "true_adam", "adam_w", "multistep_adam", "lamb")),
+    ("optimizer_adafactor_*", "optimizer", ("adafactor",)),
+    ("optimizer_adafactor_beta2", "optimizer_adafactor_decay_type", ("adam",)),
+    ("optimizer_adafactor_memory_exponent", "optimizer_adafactor_decay_type", ("pow",)),
+    ("optimizer_multistep_accumulate_steps", "optimizer", ("multistep_adam",)),
+    ("learning_rate_constant", "learning_rate_schedule", ("constant",)),
+    ("learning_rate_warmup_steps", "learning_rate_schedule", _WARMUPS),
+    ("learning_rate_decay_steps", "learning_rate_schedule", _DECAYS),
+    ("learning_rate_decay_rate learning_rate_decay_staircase", "learning_rate_schedule", ("exp_decay",)),
+    ("mixed_precision_optimizer_init_loss_scale loss_scale_growth_steps", "dtype_policy", ("mixed_float16", "float16")),
+)
+
+
+def warn_of_unread(names, hparams, model_class, where, varied=()):
+    """Logs a warning for each hyperparameter in `names` that is not read, because of the values of other ones.
+
+    Args:
+        names: iterable of str, the hyperparameters that the user has set.
+        hparams: HParams with all values.
+        model_class: the run's model class, a `SequenceModel`. A class that may read any hyperparameter is not checked.
+        where: str, the name of the flag in which the user has set them.
+        varied: names of hyperparameters that do not have a single value, because a search varies them.
+    """
+    if model_class.reads_any():
+        return
+    for name in names:
+        if because := _reason(name, hparams, model_class, varied):
+            LOGGER.warning(f"{where}: {name} has no effect with {because}")
+
+
+def _reason(name, hparams, model_class, varied):
+    """Returns the setting due to which a hyperparameter is not read, and what would read it; "" if it is read."""
+    missing = settings_without_effect(model_class)
+    for patterns, other, words in _READ_IF:
+        if other in missing or other in varied or not any(fnmatch.fnmatch(name, one) for one in patterns.split()):
+            continue
+        if not {*re.findall(r"\w+", hparams.get(other))} & {*words}:
+            return f"{other}={hparams.get(other)}. Expected {other} with {', '.join(words)}."
+    return _reason_of_kinds(name, hparams, model_class, varied)
+
+
+def _reason_of_kinds(name, hparams, model_class, varied):
+    """Like `_reason`, for an option of kinds of layers, such as `max_relative_position`."""
+    settings = hparams.settings()
+    argument, _, option = settings[name].argument.partition(".")
+    kinds = next((kinds for kinds, setting in settings.items() if option and setting.argument == argument), None)
+    if kinds is None or kinds in varied or _has_option(constructor_arguments(hparams, model_class)[argument], option):
+        return ""
+    return f"{kinds}={hparams.get(kinds)}, which does not have this option."
+
+
+def _has_option(kind, option):
+    """Returns whether a kind of layers, a list of kinds, or one of their patterns has an option."""
+    if isinstance(kind, list):
+        return any(_has_option(each, option) for each in kind)
+    return isinstance(kind, dict) and (option in kind or _has_option(kind.get("pattern"), option))
