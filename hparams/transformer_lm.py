@@ -124,7 +124,11 @@ def transformer_tall():
 
 @register_hparams(model="transformer_lm")
 def transformer_tall_pretrain_lm():
-    """tensor2tensor's pretraining of `transformer_tall`: AdamW with cosine decay."""
+    """tensor2tensor's pretraining of `transformer_tall`: AdamW with cosine decay.
+
+    A step subtracts 2e-6 of each matrix, as in tensor2tensor, but only at the peak of the learning rate, with which
+    this fraction rises and falls.
+    """
     return changed(
         transformer_tall(),
         optimizer="adam_w",

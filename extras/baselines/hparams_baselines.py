@@ -1,4 +1,10 @@
-"""The hyperparameter sets of the baselines, in a module that does not need Keras."""
+"""The hyperparameter sets of the baselines, in a module that does not need Keras.
+
+tensor2tensor's sets (`neural_gpu`, `bytenet_base` and the `lstm_` sets with attention) differ from the original in four
+ways. The warm-up is linear instead of exponential. Convolutions have Glorot's initialization instead of an orthogonal
+one. Embeddings and softmax share one matrix, unless `shared_embedding_and_softmax_weights` is False, as it is in
+tensor2tensor. `bytenet_base` lacks symbol dropout (0.2) and weight decay as a term of the loss (3.0).
+"""
 
 from t2t_lite.hparams.changes import changed
 from t2t_lite.hparams.transformer import transformer_base
@@ -8,7 +14,7 @@ from t2t_lite.settings.config import HParams
 
 @register_hparams(model="neural_gpu")
 def neural_gpu():
-    """tensor2tensor's Neural GPU: one GRU of size 256, gradients clipped at 10. The linear warmup is added here."""
+    """tensor2tensor's Neural GPU: one GRU of size 256, gradients clipped at 10."""
     return HParams().parse(
         "hidden_size=256,num_hidden_layers=1,batch_size=1024,layer_prepostprocess_dropout=0.1,label_smoothing=0,"
         "clip_grad_norm=10,optimizer_adam_beta1=0.85,optimizer_adam_beta2=0.997,optimizer_adam_epsilon=1e-6,"
