@@ -10,6 +10,7 @@ from t2t_lite.bin.trainer.training_flags import (
     check_early_stopping,
     check_schedule_name,
     recall,
+    warn_of_idle_flags,
 )
 from t2t_lite.bin.trainer.training_run import check_run, earlier_run, train_run
 from t2t_lite.cli import commands
@@ -94,8 +95,10 @@ def evaluate_run(flags):
 
 def prepare(flags):
     """Recalls remembered flags and makes all checks that do not need TensorFlow. Raises `UserError`."""
-    recall(flags, flags.output_dir, earlier_run(flags, flags.output_dir))  # recalled flags affect the checks below
+    earlier = earlier_run(flags, flags.output_dir)
+    recall(flags, flags.output_dir, earlier)  # recalled flags affect the checks below
     check_run(flags)
+    warn_of_idle_flags(flags, earlier)
 
 
 _OWN = {
