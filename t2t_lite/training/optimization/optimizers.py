@@ -164,8 +164,8 @@ def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0, pa
     The rate of a layer decreases with its depth: see `layer_depths` (Howard and Ruder, 2018, section 3.2; Clark et al.,
     2020). The rate is 0 until the layer is unfrozen (Howard and Ruder, 2018, section 3.3). The moments of the optimizer
     are updated even while a layer is frozen, so that the first updates of the layer have the usual size. The decay is
-    decoupled from the gradient (Loshchilov and Hutter, 2019). Vectors, which are biases and the scales of
-    normalizations, do not decay. Keras' own `weight_decay` cannot depend on the layer.
+    decoupled from the gradient (Loshchilov and Hutter, 2019). Biases and the scales of normalizations do not decay.
+    Keras' own `weight_decay` cannot depend on the layer.
 
     Args:
         optimizer: keras.optimizers.Optimizer, before its first update.
@@ -186,11 +186,17 @@ def set_rates(optimizer, layer_decay=1.0, weight_decay=0.0, unfreeze_steps=0, pa
         rate = ops.cast(learning_rate * layer_decay**depth, variable.dtype)
         if depth and unfreeze_steps:
             rate = ops.where(optimizer.iterations >= depth * unfreeze_steps, rate, ops.zeros_like(rate))
-        if weight_decay and len(variable.shape) > 1:
+        if weight_decay and _is_matrix(optimizer, variable):
             optimizer.assign_sub(variable, variable * rate * weight_decay)
         update_step(gradient, variable, rate)
 
     optimizer.update_step = update
+
+
+def _is_matrix(optimizer, variable):
+    """Returns whether a weight decays. Some kinds of attention have a bias of two axes, with a vector for each head."""
+    name = optimizer._trainable_variables[optimizer._get_variable_index(variable)].name  # not TensorFlow's name
+    return len(variable.shape) > 1 and not name.endswith("bias")
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -220,7 +226,7 @@ class Lamb(keras.optimizers.Lamb):
         first = first / (1 - ops.power(ops.cast(self.beta_1, dtype), step))
         second = second / (1 - ops.power(ops.cast(self.beta_2, dtype), step))
         update = first / (ops.sqrt(second) + self.epsilon)
-        if len(variable.shape) > 1:
+        if _is_matrix(self, variable):
             update = update + self.decay * variable
             norms = [ops.sqrt(ops.sum(ops.square(value))) for value in (variable, update)]
             is_scaled = ops.logical_and(norms[0] > 0, norms[1] > 0)

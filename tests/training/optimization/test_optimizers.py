@@ -21,6 +21,7 @@ from t2t_lite.training.optimization.optimizers import (
     layer_depths,
     make_optimizer,
 )
+from tests.models.every_model import CORE, ROWS
 from tests.models.own_model import OwnPlainModel
 
 SHAPES = (3, 4), (5,), (2, 3, 4)
@@ -283,6 +284,19 @@ def lamb(weights, gradients, rate, decay):
             update *= np.linalg.norm(w) / np.linalg.norm(update) if w.any() and update.any() else 1.0
         w = w - rate * update
     return w
+
+
+@pytest.mark.few("transformer", "transformer_memory", "xlnet")
+@pytest.mark.parametrize("name", CORE)
+def test_no_bias_or_normalization_of_a_model_decays(name):
+    """The biases of some kinds of attention have two axes: one vector for each head."""
+    model = ROWS[name].make()
+    optimizer = make_optimizer(HParams().parse(f"{RATE},optimizer=sgd,weight_decay=0.5"), 10, model)
+    before = [weight.numpy() for weight in model.trainable_weights]
+    optimizer.apply([tf.zeros(weight.shape) for weight in before], model.trainable_weights)
+    for weight, old in zip(model.trainable_weights, before, strict=True):
+        decays = old.ndim > 1 and not weight.name.endswith("bias")
+        np.testing.assert_allclose(weight.numpy(), old * (0.95 if decays else 1), rtol=1e-6, err_msg=weight.path)
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5])
