@@ -1,6 +1,7 @@
 """Reads files of predicted answers, computes their metrics, and makes the report that t2t-score prints."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -149,6 +150,8 @@ class AnswerMetric:
         score: function of one or more such rows that returns a float.
         check: function that raises `UserError` if the metric needs a package that is not installed.
         allows: function of the list of all answers that returns whether the metric is meaningful for them.
+        positive: function of the list of all answers that returns the label that the metric is about, or None if it is
+            about all labels.
         is_registered: bool, whether evaluations during training compute the metric from answers. If False, they compute
             a metric of this name in the graph.
     """
@@ -157,6 +160,7 @@ class AnswerMetric:
     score: Callable
     check: Callable = lambda: None
     allows: Callable = lambda answers: True
+    positive: Callable | None = None
     is_registered: bool = True
 
     @property
@@ -190,14 +194,19 @@ def _codes(predicted, expected):
     return np.unique(_pairs(predicted, expected), return_inverse=True)[1].reshape(-1, 2)
 
 
+def _last_label(answers):
+    """Returns the alphabetically last label, such as 1, true, yes or positive."""
+    return max(answers)
+
+
 def _is_positive(predicted, expected):
-    """Returns bool [answers, 2], whether a label is the alphabetically last label, such as 1, true, yes or positive."""
+    """Returns bool [answers, 2], whether a label is the alphabetically last label: see `_last_label`."""
     labels = sorted({*predicted, *expected})
     if len(labels) > 2:
         raise UserError(
             f"f1_binary: found {len(labels)} labels ({shown(', '.join(labels))}). Expected two; for more, use f1_macro."
         )
-    return _pairs(predicted, expected) == labels[-1]
+    return _pairs(predicted, expected) == _last_label(labels)
 
 
 def _correlation(correlate):
@@ -225,6 +234,7 @@ OF_CLASSES = {
         lambda rows: _labels().f1_score(rows[:, 1], rows[:, 0], zero_division=0.0),
         check=_labels,
         allows=lambda answers: len(set(answers)) == 2,
+        positive=_last_label,
     ),
     "mcc": AnswerMetric(_codes, _correlation(lambda a, b: _labels().matthews_corrcoef(b, a)), check=_labels),
 }
@@ -281,9 +291,10 @@ def make_report(task, names, expected, predicted, baseline=None, resamples=RESAM
         resamples: int, how often the answers are resampled.
 
     Returns:
-        {"task", "answers", "resamples", "seed", "metrics": {name: {"score", "interval": [low, high]}}}. With a
-        baseline, each metric also has "baseline", "baseline_interval", "difference", "difference_interval" and
-        "p_value". The p-value is the probability that two equally good systems would differ by at least this much.
+        {"task", "answers", "resamples", "seed", "metrics": {name: {"score", "interval": [low, high]}}}. A metric about
+        one label also has "positive", the label. With a baseline, each metric also has "baseline", "baseline_interval",
+        "difference", "difference_interval" and "p_value". The p-value is the probability that two equally good systems
+        would differ by at least this much.
     """
     systems = [predicted] if baseline is None else [predicted, baseline]
     metrics = [registry.task(task).metrics[name] for name in names]
@@ -305,6 +316,8 @@ def make_report(task, names, expected, predicted, baseline=None, resamples=RESAM
             entry["baseline"], entry["baseline_interval"] = score[1], _interval(sample[:, 1])
             entry["difference"], entry["difference_interval"] = score[0] - score[1], _interval(differences)
             entry["p_value"] = _p_value(score[0] - score[1], differences)
+        if find_label := metrics[number].positive:
+            entry["positive"] = find_label([*expected, *itertools.chain(*systems)])
         report["metrics"][name] = {key: np.asarray(value).tolist() for key, value in entry.items()}
     return report
 
@@ -328,6 +341,8 @@ def as_text(report):
     lines = []
     for name, entry in report["metrics"].items():
         line = f"{name:{width}} = {_score_text(entry['score'], entry['interval'])}"
+        if "positive" in entry:
+            line += f"  label {shown(entry['positive'])}"
         if "baseline" in entry:
             line += (
                 f"  baseline {_score_text(entry['baseline'], entry['baseline_interval'])}"

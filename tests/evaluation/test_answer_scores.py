@@ -108,6 +108,16 @@ def test_lines_of_a_report():
     )
 
 
+def test_a_report_names_the_label_whose_f1_it_has():
+    """F1 is not symmetric: of GLUE's labels for QQP, the last in the alphabet is not_duplicate."""
+    expected, predicted = ["duplicate", "not_duplicate", "not_duplicate"], ["duplicate"] * 3
+    made = make_report("classification", ["f1_binary", "f1_macro"], expected, predicted, resamples=10)
+    assert made["metrics"]["f1_binary"]["positive"] == "not_duplicate" and made["metrics"]["f1_binary"]["score"] == 0
+    assert "positive" not in made["metrics"]["f1_macro"]
+    f1_binary, f1_macro, _ = as_text(made)
+    assert f1_binary.endswith("]  label 'not_duplicate'") and "label" not in f1_macro
+
+
 @pytest.mark.parametrize(
     "name, predicted, expected, score",
     [
