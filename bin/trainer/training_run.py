@@ -100,6 +100,7 @@ def check_run(flags):
     directory.check_belongs(flags.output_dir, of_run)
     of_run = {"output_dir": flags.output_dir, "allow_change": flags.allow_hparams_change} if earlier else {}
     directory.check_known(settings, flags.hparams_set, hparams_changes(flags), **of_run)
+    directory.warn_of_problem(problem, hparams_changes(flags))
     if flags.warm_start_from and not earlier:
         find_checkpoint(flags.warm_start_from)
     if not flags.generate_data:

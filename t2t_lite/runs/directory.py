@@ -24,6 +24,8 @@ STREAM = (
     "records_sha256", "segment_length",
 )  # fmt: skip
 _OF_EARLIER_VERSIONS = {"xla_compile": False, "xla_shapes": MOST_SHAPES}  # defaults for old hparams.json files
+# Settings of the outputs that evaluations decode.
+_OF_OUTPUTS = ("eval_decode_examples", "eval_beam_size", "eval_alpha", "eval_tokenization")
 # Regular expressions of files and folders that training and evaluation write.
 _FILES = (
     r"hparams\.json", r"flags\.txt", r"(train|eval)\.log", r"\.lock", "checkpoint",
@@ -150,6 +152,18 @@ def check_meaning(names, model_class, where, hparams=None):
         if hparams is not None:
             changed = [name for name in names if hparams.get(name) != hparams.settings()[name].default]
             warn_of_unread(changed, hparams, model_class, where)
+
+
+def warn_of_problem(problem, changes):
+    """Logs a warning for each hyperparameter in `changes`, `name=value,…`, that a problem does not read."""
+    unread = {}
+    if hasattr(type(problem), "sequence_length"):
+        unread["max_length"] = "its rows have the length with which t2t-datagen made them (sequence_length)"
+    if not problem.eval_decode_metric:
+        unread |= dict.fromkeys(_OF_OUTPUTS, "its evaluations do not decode outputs")
+    for name, value in parse_assignments(changes, "--hparams").items():
+        if name in unread and (name, value) != ("eval_decode_examples", "0"):
+            LOGGER.warning(f"--hparams: {name} has no effect on {problem.full_name}: {unread[name]}.")
 
 
 def parse_changes(hparams, changes, skips=None):

@@ -266,3 +266,16 @@ def test_a_flag_that_another_flag_leaves_idle_is_named(flags, warning, call, rec
     assert status == 0, err
     assert err.count("has no effect") == bool(warning)
     assert (warning or "") in err
+
+
+def test_a_setting_that_the_problem_does_not_read_is_named(call, tmp_path):
+    """Here before the error that the data are missing."""
+    flags = (
+        "--problem=sentiment_imdb",
+        "--hparams_set=bert_tiny",
+        "--hparams=eval_beam_size=8",
+        f"--data_dir={tmp_path}",
+    )
+    status, _, err = call(*flags, f"--output_dir={tmp_path / 'run'}")
+    assert status == 2
+    assert "--hparams: eval_beam_size has no effect on sentiment_imdb: its evaluations do not decode outputs." in err

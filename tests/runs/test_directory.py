@@ -18,6 +18,7 @@ from t2t_lite.runs.directory import (
     fill_in_settings,
     locked,
     run_hparams,
+    warn_of_problem,
 )
 from t2t_lite.runs.run_config import write_run_config
 from t2t_lite.settings.config import HParams
@@ -284,3 +285,22 @@ def test_names_that_contradict_a_run_are_refused(what):
     check(config(1, 1), **right)
     with pytest.raises(UserError, match=words):
         check(config(1, 1), **wrong)
+
+
+@pytest.mark.parametrize(
+    ("problem", "changes", "named"),
+    [
+        (
+            "languagemodel_wikitext103_l4k",
+            "max_length=64,min_length=3,eval_beam_size=8",
+            ["max_length", "eval_beam_size"],
+        ),
+        ("languagemodel_ptb10k", "max_length=64,eval_decode_examples=0", []),
+        ("sentiment_imdb", "max_length=64,eval_decode_examples=10", ["eval_decode_examples"]),
+        ("translate_ende_wmt32k", "max_length=64,eval_alpha=1,eval_decode_examples=10,eval_tokenization=intl", []),
+    ],
+)
+def test_settings_that_a_problem_does_not_read_are_named(problem, changes, named, caplog):
+    warn_of_problem(registry.problem(problem), changes)
+    assert [line.split()[1] for line in caplog.messages] == named
+    assert all(f" has no effect on {problem}: its " in line for line in caplog.messages)
