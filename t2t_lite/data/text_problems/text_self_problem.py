@@ -57,7 +57,8 @@ class ChoppedTextProblem(Text2SelfProblem):
 
     Attributes:
         sequence_length: number of ids in a full row.
-        remainder_policy: what to do with shorter rows: "pad" keeps them, and "drop" removes them.
+        remainder_policy: what to do with shorter rows: "pad" keeps them, and "drop" removes them. With "drop", there
+            are no losses per word, character or byte, since these are not counted per row.
     """
 
     is_generate_per_split = True
@@ -105,12 +106,14 @@ class ChoppedTextProblem(Text2SelfProblem):
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields and counts all samples; blank text is kept, because it is part of its document."""
+        counts_text = self.remainder_policy != "drop"  # the text of dropped rows would lower the loss per byte
         last_character = " "
         for sample in self.checked_samples(self.generate_samples(data_dir, tmp_dir, dataset_split)):
             text, ends = sample["targets"], sample["ends"]
-            self.count_text(text, ends)
-            # a word at the border of two pieces must be counted once, not twice
-            self.unit_counts["word"] -= not (last_character.isspace() or text[:1].isspace())
+            if counts_text:
+                self.count_text(text, ends)
+                # a word at the border of two pieces must be counted once, not twice
+                self.unit_counts["word"] -= not (last_character.isspace() or text[:1].isspace())
             last_character = " " if ends else text[-1]
             yield sample
 
