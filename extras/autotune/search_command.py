@@ -67,7 +67,6 @@ def _checked(flags):
     from t2t_lite.data.records import Records
     from t2t_lite.extras.autotune.ranged_hparams import RangedHParams
     from t2t_lite.extras.autotune.study import choose_objective, import_optuna
-    from t2t_lite.models.sequence_model import SequenceModel
     from t2t_lite.models.unread_settings import warn_of_unread
     from t2t_lite.runs.directory import check_meaning
 
@@ -80,8 +79,7 @@ def _checked(flags):
     ranges.check(base.hparams, where)
     model_class = registry.model(base.model)
     check_meaning(ranges.ranges, model_class, where)
-    if issubclass(model_class, SequenceModel):
-        warn_of_unread(ranges.ranges, base.hparams.of_model(model_class), model_class, where, varied=ranges.ranges)
+    warn_of_unread(ranges.ranges, base.hparams.of_model(model_class), model_class, where, varied=ranges.ranges)
     problem = registry.problem(base.problem)
     if hasattr(problem, "read_config"):
         problem.read_config(flags.data_dir)  # the metrics may depend on it

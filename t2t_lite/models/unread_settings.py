@@ -5,6 +5,7 @@ import re
 
 from t2t_lite.errors import LOGGER
 from t2t_lite.models.arguments import constructor_arguments, settings_without_effect
+from t2t_lite.models.sequence_model import SequenceModel
 
 _DECAYS = ("linear_decay", "exp_decay", "cosdecay", "multi_cycle_cos_decay")
 _WARMUPS = (
@@ -14,7 +15,6 @@ _WARMUPS = (
 # (names of hyperparameters, another hyperparameter, words): the names, which may end in *, are read only if the value
 # of the other hyperparameter contains one of the words.
 _READ_IF = (
-    ("max_position", "pos", ("emb",)),
     ("optimizer_adam_*", "optimizer", ("adam", "true_adam", "adam_w", "multistep_adam", "lamb")),
     ("optimizer_adafactor_*", "optimizer", ("adafactor",)),
     ("optimizer_adafactor_beta2", "optimizer_adafactor_decay_type", ("adam",)),
@@ -34,30 +34,33 @@ def warn_of_unread(names, hparams, model_class, where, varied=()):
     Args:
         names: iterable of str, the hyperparameters that the user has set.
         hparams: HParams with all values.
-        model_class: the run's model class, a `SequenceModel`. A class that may read any hyperparameter is not checked.
+        model_class: the run's model class. Of a class that may read any hyperparameter, only the settings of training
+            are checked.
         where: str, the name of the flag in which the user has set them.
         varied: names of hyperparameters that do not have a single value, because a search varies them.
     """
-    if model_class.reads_any():
-        return
+    is_known = issubclass(model_class, SequenceModel) and not model_class.reads_any()
     for name in names:
-        if because := _reason(name, hparams, model_class, varied):
+        because = _reason(name, hparams, varied) or (is_known and _reason_of_model(name, hparams, model_class, varied))
+        if because:
             LOGGER.warning(f"{where}: {name} has no effect with {because}")
 
 
-def _reason(name, hparams, model_class, varied):
-    """Returns the setting due to which a hyperparameter is not read, and what would read it; "" if it is read."""
-    missing = settings_without_effect(model_class)
+def _reason(name, hparams, varied):
+    """Returns the setting due to which a setting of training is not read, and what would read it; "" if it is read."""
     for patterns, other, words in _READ_IF:
-        if other in missing or other in varied or not any(fnmatch.fnmatch(name, one) for one in patterns.split()):
+        if other in varied or not any(fnmatch.fnmatch(name, pattern) for pattern in patterns.split()):
             continue
         if not {*re.findall(r"\w+", hparams.get(other))} & {*words}:
             return f"{other}={hparams.get(other)}. Expected {other} with {', '.join(words)}."
-    return _reason_of_kinds(name, hparams, model_class, varied)
+    return ""
 
 
-def _reason_of_kinds(name, hparams, model_class, varied):
-    """Like `_reason`, for an option of kinds of layers, such as `max_relative_position`."""
+def _reason_of_model(name, hparams, model_class, varied):
+    """Like `_reason`, for `max_position` and the options of kinds of layers, such as `max_relative_position`."""
+    if name == "max_position":
+        is_read = "pos" in {*varied, *settings_without_effect(model_class)} or hparams.pos == "emb"
+        return "" if is_read else f"pos={hparams.pos}. Expected pos=emb."
     settings = hparams.settings()
     argument, _, option = settings[name].argument.partition(".")
     kinds = next((kinds for kinds, setting in settings.items() if option and setting.argument == argument), None)

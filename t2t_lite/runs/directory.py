@@ -149,9 +149,9 @@ def check_meaning(names, model_class, where, hparams=None):
     if issubclass(model_class, SequenceModel):
         with located(where):
             model_class.check_has(names, hparams)
-        if hparams is not None:
-            changed = [name for name in names if hparams.get(name) != hparams.settings()[name].default]
-            warn_of_unread(changed, hparams, model_class, where)
+    if hparams is not None:
+        changed = [name for name in names if hparams.get(name) != hparams.settings()[name].default]
+        warn_of_unread(changed, hparams, model_class, where)
 
 
 def warn_of_problem(problem, changes):

@@ -8,12 +8,14 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.unread_settings import warn_of_unread
 from t2t_lite.runs.directory import run_hparams
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.tensor2tensor_names import without_multistep
 from t2t_lite.training.optimization.optimizers import OPTIMIZERS, make_optimizer
 from t2t_lite.training.optimization.schedules import FACTORS, ProductSchedule
+from tests.models.own_model import OwnPlainModel
 
 # Values that differ from the base below in each setting of the schedules and optimizers.
 RATES = {
@@ -112,10 +114,22 @@ def test_a_setting_is_read_if_the_model_lacks_the_other_setting(warned):
     assert warned(["max_position"], HParams(), "conv_seq2seq") == []
 
 
+def test_of_a_model_that_may_read_anything_only_settings_of_training_are_named(caplog):
+    class Anything(Transformer):
+        @classmethod
+        def from_hparams(cls, hparams, vocab_size, target_vocab_size=None):
+            return None
+
+    for model_class in (Anything, OwnPlainModel):
+        caplog.clear()
+        warn_of_unread(["max_position", "max_relative_position", "loss_scale_growth_steps"], HParams(), model_class, "")
+        assert [line.split()[1] for line in caplog.messages] == ["loss_scale_growth_steps"]
+
+
 def test_a_search_may_vary_the_other_setting(warned):
-    names = ["learning_rate_decay_steps", "max_relative_position"]
+    names = ["learning_rate_decay_steps", "max_relative_position", "max_position"]
     assert warned(names, HParams()) == names
-    assert warned(names, HParams(), varied=["learning_rate_schedule", "self_attention_type"]) == []
+    assert warned(names, HParams(), varied=["learning_rate_schedule", "self_attention_type", "pos"]) == []
 
 
 def test_what_a_user_sets_in_vain_is_named_with_the_setting_that_ignores_it(caplog):

@@ -166,7 +166,7 @@ def test_a_range_that_would_change_nothing_is_named(command, monkeypatch):
         raise Failure("enough.")
 
     monkeypatch.setattr("t2t_lite.extras.autotune.study.Study", study)
-    status, _, err = command("--hparams_range=range_without_effect", "--model=transformer")
+    status, _, err = command("--hparams_range=range_without_effect")
     assert status == 1, err
     assert "--hparams_range=range_without_effect: learning_rate_decay_steps has no effect with learning_rate_sch" in err
     assert err.count("no effect") == 1, "of optimizer_adafactor_beta1 some trials have an effect"
