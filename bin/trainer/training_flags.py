@@ -5,8 +5,8 @@ import shlex
 from t2t_lite.bin import _app
 from t2t_lite.bin._setting_flags import define_evaluation_flags, define_settings, read_settings
 from t2t_lite.decoding.command.decode_hparams import evaluation_search
-from t2t_lite.errors import LOGGER, UserError, nearest
-from t2t_lite.settings.ranges import SEED, settings_of
+from t2t_lite.errors import UserError, nearest
+from t2t_lite.settings.ranges import SEED
 from t2t_lite.training.settings import (
     EARLY,
     CheckpointSettings,
@@ -148,25 +148,6 @@ def check_early_stopping(flags):
     """Raises `UserError` if early stopping is requested with a schedule that does not evaluate."""
     if flags.schedule == "train" and flags["eval_early_stopping_steps"].present and flags.eval_early_stopping_steps:
         raise UserError("--eval_early_stopping_steps: --schedule=train does not evaluate. Remove one of the two flags.")
-
-
-def warn_of_idle_flags(flags, earlier):
-    """Logs a warning for each flag on the command line that has no effect because of the values of other flags.
-
-    Args:
-        flags: absl's FlagValues, after `recall`.
-        earlier: dict, the `hparams.json` of the run in output_dir, or {}.
-    """
-    early = [f"{EARLY}{name}" for name in settings_of(EarlyStopping)]
-    compiles = earlier.get("xla_compile", False) if flags.xla_compile is None else flags.xla_compile
-    for names, is_idle, because in (
-        ([*settings_of(EvaluationSettings), *early], flags.schedule == "train", "with --schedule=train"),
-        (early, not flags.eval_early_stopping_steps, "without --eval_early_stopping_steps"),
-        (["xla_shapes"], not compiles, "without --xla_compile"),
-    ):
-        for name in [name for name in names if is_idle and name in flags and flags[name].present]:
-            if name != f"{EARLY}steps":  # 0 turns early stopping off; other values are checked elsewhere
-                LOGGER.warning(f"--{name} has no effect {because}.")
 
 
 def describe_schedules():

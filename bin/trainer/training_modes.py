@@ -4,13 +4,13 @@ import os
 import shlex
 
 from t2t_lite.bin.t2t_eval import evaluate
+from t2t_lite.bin.trainer.idle_flags import warn_of_idle_flags
 from t2t_lite.bin.trainer.training_flags import (
     EVALUATING_SCHEDULES,
     TRAINING_SCHEDULES,
     check_early_stopping,
     check_schedule_name,
     recall,
-    warn_of_idle_flags,
 )
 from t2t_lite.bin.trainer.training_run import check_run, earlier_run, train_run
 from t2t_lite.cli import commands

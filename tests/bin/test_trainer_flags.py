@@ -1,7 +1,7 @@
 """What t2t-trainer hands to the Trainer."""
 
 # Nearest tests of: bin/t2t_trainer.py, bin/trainer/training_flags.py, bin/trainer/training_run.py
-# Nearest tests of: bin/trainer/training_modes.py
+# Nearest tests of: bin/trainer/training_modes.py, bin/trainer/idle_flags.py
 
 import dataclasses
 import sys
