@@ -6,31 +6,17 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
-from tests.extras.hugging_face.family_rows import (
-    CHANGED,
-    ENCODER,
-    MORE,
-    SIZES,
-    USUAL,
-    WRITTEN,
-    FamilyRow,
-    families_are_as_published,
-    weights_are_as_published,
-)  # fmt: skip
+from tests.extras.hugging_face import family_rows as rows
+from tests.extras.hugging_face.family_rows import CHANGED, ENCODER, MORE, SIZES, USUAL, WRITTEN, FamilyRow
+from tests.extras.hugging_face.published_weights import weights_are_as_published
 
 _DISTILBERT = {
     "vocab_size": 53, "dim": 24, "n_layers": 5, "n_heads": 6, "hidden_dim": 88, "max_position_embeddings": 77
 }  # fmt: skip
-_GPT = {"vocab_size": 53, "n_positions": 77, "n_embd": 24, "n_layer": 5, "n_head": 6}
-_BLENDERBOT = {
-    "d_model": 24, "encoder_layers": 5, "encoder_attention_heads": 6, "encoder_ffn_dim": 88, "decoder_layers": 3,
-    "decoder_attention_heads": 6, "decoder_ffn_dim": 88, "vocab_size": 53, "pad_token_id": 52, "eos_token_id": 1,
-    "decoder_start_token_id": 52, "scale_embedding": True, "activation_function": "swish",
-}  # fmt: skip
-test_weights_are_as_published = weights_are_as_published(__file__)
+test_weights_are_as_published = weights_are_as_published("families")
 # The defaults are those of Transformers' AlbertConfig, DistilBertConfig, ElectraConfig, ErnieConfig, XLMRobertaConfig,
 # OpenAIGPTConfig and BlenderbotConfig.
-test_families_are_as_published = families_are_as_published(
+test_families_are_as_published = rows.families_are_as_published(
     [
         FamilyRow(
             "albert", SIZES,
@@ -63,36 +49,13 @@ test_families_are_as_published = families_are_as_published(
             facts={"hparams_set": "roberta_base", "vocabularies": (("xlm-roberta",), "XLM-RoBERTa")},
         ),
         FamilyRow(
-            "openai-gpt", _GPT,
-            {
-                "vocab_size": 53, "max_position": 77, "hidden_size": 24, "num_layers": 5, "num_heads": 6,
-                "filter_size": 96, "activation": "gelu_tanh", "norm_epsilon": 1e-5, "norm": "post",
-                "attention_bias": True, "position": "learned", "scale_embeddings": False, "begin": "end",
-            },
-            {"resid_pdrop": 0.2, "embd_pdrop": 0.2, "attn_pdrop": 0.3, "layer_norm_epsilon": 1e-6, "afn": "relu"},
-            {"dropout": 0.2, "attention_dropout": 0.3, "norm_epsilon": 1e-6, "activation": "relu"},
-            WRITTEN, "LMHeadModel",
+            "openai-gpt", rows.GPT, rows.OUR_GPT | {"norm": "post"}, rows.MORE_OF_GPT | {"afn": "relu"},
+            rows.OUR_MORE_OF_GPT, WRITTEN, "LMHeadModel",
         ),
         FamilyRow(
-            "blenderbot", _BLENDERBOT,
-            {
-                "norm": "pre", "attention_bias": True, "softmax_bias": True, "tie_embeddings": True, "vocab_size": 53,
-                "max_position": 128, "activation": "swish", "filter_size": 88, "num_heads": 6, "hidden_size": 24,
-                "num_decoder_layers": 3, "num_encoder_layers": 5,
-            },
-            {
-                "max_position_embeddings": 77, "dropout": 0.2, "attention_dropout": 0.3, "activation_dropout": 0.4,
-                "activation_function": "relu",
-            },
-            {
-                "max_position": 77, "dropout": 0.2, "attention_dropout": 0.3, "relu_dropout": 0.4,
-                "activation": "relu",
-            },
-            WRITTEN
-            | {
-                "is_encoder_decoder": True, "bos_token_id": None, "forced_eos_token_id": None, "pad_token_id": 0,
-                "decoder_start_token_id": 0, "max_position_embeddings": 1024, "encoder_no_repeat_ngram_size": 0,
-            },
+            "blenderbot", rows.MARIAN, rows.OUR_MARIAN | {"norm": "pre", "max_position": 128}, rows.MORE_OF_MARIAN,
+            rows.OUR_MORE_OF_MARIAN,
+            rows.MARIAN_WRITTEN | {"max_position_embeddings": 1024, "encoder_no_repeat_ngram_size": 0},
             "ForConditionalGeneration",
         ),
     ]
@@ -111,7 +74,7 @@ def test_embeddings_of_the_hidden_size_are_written_as_such(name):
 @pytest.mark.parametrize(
     "name, config, message",
     [
-        ("openai-gpt", _GPT | {"n_inner": 88}, "n_inner=88.*4 . n_embd"),
+        ("openai-gpt", rows.GPT | {"n_inner": 88}, "n_inner=88.*4 . n_embd"),
         ("albert", SIZES | {"num_hidden_groups": 6}, "num_hidden_groups=6.*from 1 to 5"),
         ("albert", SIZES | {"inner_group_num": 3}, "inner_group_num=3.*1"),
         ("electra", SIZES | {"summary_type": "last"}, "summary_type=last.*first"),

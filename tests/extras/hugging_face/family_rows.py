@@ -1,16 +1,10 @@
-"""The config.json of foreign families and our arguments for it, both ways, in odd numbers: one row per family.
+"""The config.json of foreign families and our arguments for it, both ways, in odd numbers: one row per family."""
 
-published_weights.tsv beside the tests of families has the names of their weights in Transformers (the state dicts of
-its modeling_….py): family, class with our head (-: body), path of the layer or weight here, name there.
-"""
-
-import pathlib
 from typing import NamedTuple
 
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.extras.hugging_face.named_weights import PerHead
 
 SIZES = {
     "vocab_size": 53, "hidden_size": 24, "num_hidden_layers": 5, "num_attention_heads": 6, "intermediate_size": 88,
@@ -24,6 +18,34 @@ CHANGED = {
     "dropout": 0.2, "attention_dropout": 0.3, "num_segments": 3, "norm_epsilon": 1e-6, "activation": "relu"
 }  # fmt: skip
 WRITTEN = {"tie_word_embeddings": True, "dtype": "float32"}
+GPT = {"vocab_size": 53, "n_positions": 77, "n_embd": 24, "n_layer": 5, "n_head": 6}
+OUR_GPT = {
+    "vocab_size": 53, "max_position": 77, "hidden_size": 24, "num_layers": 5, "num_heads": 6, "filter_size": 96,
+    "activation": "gelu_tanh", "norm_epsilon": 1e-5, "norm": "pre", "attention_bias": True, "position": "learned",
+    "scale_embeddings": False, "begin": "end",
+}  # fmt: skip
+MORE_OF_GPT = {"resid_pdrop": 0.2, "embd_pdrop": 0.2, "attn_pdrop": 0.3, "layer_norm_epsilon": 1e-6}
+OUR_MORE_OF_GPT = {"dropout": 0.2, "attention_dropout": 0.3, "norm_epsilon": 1e-6, "activation": "relu"}
+MARIAN = {
+    "d_model": 24, "encoder_layers": 5, "encoder_attention_heads": 6, "encoder_ffn_dim": 88, "decoder_layers": 3,
+    "decoder_attention_heads": 6, "decoder_ffn_dim": 88, "vocab_size": 53, "pad_token_id": 52, "eos_token_id": 1,
+    "decoder_start_token_id": 52, "scale_embedding": True, "activation_function": "swish",
+}  # fmt: skip
+OUR_MARIAN = {
+    "attention_bias": True, "softmax_bias": True, "tie_embeddings": True, "vocab_size": 53, "activation": "swish",
+    "filter_size": 88, "num_heads": 6, "hidden_size": 24, "num_decoder_layers": 3, "num_encoder_layers": 5,
+}  # fmt: skip
+MORE_OF_MARIAN = {
+    "max_position_embeddings": 77, "dropout": 0.2, "attention_dropout": 0.3, "activation_dropout": 0.4,
+    "activation_function": "relu",
+}  # fmt: skip
+OUR_MORE_OF_MARIAN = {
+    "max_position": 77, "dropout": 0.2, "attention_dropout": 0.3, "relu_dropout": 0.4, "activation": "relu"
+}  # fmt: skip
+MARIAN_WRITTEN = WRITTEN | {
+    "is_encoder_decoder": True, "bos_token_id": None, "forced_eos_token_id": None, "pad_token_id": 0,
+    "decoder_start_token_id": 0,
+}  # fmt: skip
 
 
 class FamilyRow(NamedTuple):
@@ -64,30 +86,6 @@ def check_family(row):
     expected = name | row.least | row.more | {"model_type": row.name} | row.written
     assert family.written(config, family.class_prefix + row.head, {}) == expected
     assert {fact: getattr(family, fact) for fact in row.facts} == row.facts
-
-
-def named(entry):
-    """Returns the name in a table of weights, with the layout of a kernel that is stored by head."""
-    if not isinstance(entry, PerHead):
-        return entry
-    return f"{entry.name} ({'output by head' if entry.is_output else 'by head'})"
-
-
-def weights_are_as_published(test_file):
-    """Returns a test of the families in the published_weights.tsv beside a test file."""
-    text = pathlib.Path(test_file).with_name("published_weights.tsv").read_text(encoding="utf-8")
-    lines = [tuple(line.split("\t")) for line in text.splitlines() if not line.startswith("#")]
-
-    @pytest.mark.parametrize("name", dict.fromkeys(line[0] for line in lines))
-    def test(name):
-        family = registry.family(name)
-        found = {("-", path, named(entry)) for path, entry in family.weights.items()}
-        for end, (head, table) in family.heads.items():
-            rows = [(path, named(entry)) for path, entry in table.items()] or [("-", "-")]
-            found |= {(f"{end}={head or ''}", *row) for row in rows}
-        assert found == {line[1:] for line in lines if line[0] == name}
-
-    return test
 
 
 def families_are_as_published(rows):

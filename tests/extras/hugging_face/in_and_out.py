@@ -15,6 +15,15 @@ def loaded(folder, run, **options):
     return t2t_lite.load(str(run))
 
 
+def in_and_out_twice(folder, tmp_path, **options):
+    """Imports a folder and exports its run to "0", and that to "1"; returns what answered with each run."""
+    answerers = []
+    for number, source in enumerate((folder, tmp_path / "0")):
+        answerers.append(loaded(source, tmp_path / f"run{number}", **options))
+        exported(answerers[-1], tmp_path / str(number))
+    return answerers
+
+
 def exported(answerer, folder):
     """Exports a model into a folder; returns its path."""
     return export_hugging_face(answerer, str(folder))

@@ -16,7 +16,13 @@ from t2t_lite import registry
 from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from tests.extras.hugging_face.encoder_folders import CLASSES, LABELS, POSITIONS, write_encoder
 from tests.extras.hugging_face.folders import config_of, configure, refuses_import, tensors_of
-from tests.extras.hugging_face.in_and_out import assert_same_tensors, exported, loaded, refuses_export
+from tests.extras.hugging_face.in_and_out import (
+    assert_same_tensors,
+    exported,
+    in_and_out_twice,
+    loaded,
+    refuses_export,
+)
 from tests.text.published_samples import PIECES
 
 OLD = {".weight": ".gamma", ".bias": ".beta"}
@@ -34,8 +40,7 @@ def test_in_and_out_again(tmp_path, class_name):
     if class_name.startswith("DistilBert"):
         del source["layer_norm_eps"]
     folder, tensors = write_encoder(tmp_path / "theirs", class_name, **source)
-    for number, source in enumerate((folder, tmp_path / "0")):
-        exported(loaded(source, tmp_path / f"run{number}"), tmp_path / str(number))
+    in_and_out_twice(folder, tmp_path)
     assert_same_tensors(tmp_path / "1", tensors)
     for name in {"vocab.txt", "vocab.json", "merges.txt"} & set(os.listdir(folder)):
         assert (tmp_path / "1" / name).read_bytes() == pathlib.Path(folder, name).read_bytes()
@@ -48,21 +53,21 @@ def test_in_and_out_again(tmp_path, class_name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "given, change",
+    "rename, more",
     [
-        ({"prefix": False}, {}),
-        ({"rename": lambda name: re.sub("(?<=Norm)[.](weight|bias)", lambda found: OLD[found[0]], name)}, {}),
-        ({}, {"bert.embeddings.position_ids": (1, POSITIONS), "cls.predictions.decoder.weight": (len(PIECES), 16)}),
+        (lambda name: name.removeprefix("bert."), {}),
+        (lambda name: re.sub("(?<=Norm)[.](weight|bias)", lambda found: OLD[found[0]], name), {}),
+        (str, {"bert.embeddings.position_ids": (1, POSITIONS), "cls.predictions.decoder.weight": (len(PIECES), 16)}),
     ],
     ids=["without prefix", "gamma and beta", "buffers and tied copies"],
 )  # fmt: skip
-def test_other_names_of_the_same_weights(tmp_path, given, change):
-    folder, tensors = write_encoder(tmp_path / "theirs", "BertForMaskedLM", **given)
-    more = {name: np.zeros(shape, "float32") for name, shape in change.items()}
-    write_tensors(f"{folder}/model.safetensors", tensors_of(folder) | more)
+def test_other_names_of_the_same_weights(tmp_path, rename, more):
+    folder, tensors = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
+    named = {rename(name): array for name, array in tensors.items()}
+    named |= {name: np.zeros(shape, "float32") for name, shape in more.items()}
+    write_tensors(f"{folder}/model.safetensors", named)
     exported(loaded(folder, tmp_path / "run"), tmp_path / "out")
-    whole = {n if n.startswith(("bert.", "cls.")) else f"bert.{n}": array for n, array in tensors.items()}
-    assert_same_tensors(tmp_path / "out", whole)
+    assert_same_tensors(tmp_path / "out", tensors)
 
 
 @pytest.mark.long
@@ -276,8 +281,7 @@ def test_tokens_that_were_added(tmp_path, file):
     if file == "added_tokens.json":
         special = {"additional_special_tokens": ["[E1]"], "pad_token": "[PAD]"}
         pathlib.Path(folder, "special_tokens_map.json").write_text(json.dumps(special))
-    for number, source in enumerate((folder, tmp_path / "0")):
-        predictor = loaded(source, tmp_path / f"run{number}")
+    for predictor in in_and_out_twice(folder, tmp_path):
         encoder = predictor.encoders["inputs"]
         ids = encoder.encode("the [E1]cafe Covids")
         assert encoder.pieces(ids) == ["the", "[E1]", "cafe", "COVID", "s"]
@@ -285,6 +289,5 @@ def test_tokens_that_were_added(tmp_path, file):
         rows = predictor.model.embedding.embeddings.numpy()
         expected = tensors["bert.embeddings.word_embeddings.weight"]
         np.testing.assert_array_equal(rows[ids], expected[[encoder.published_ids[i] for i in ids]])
-        exported(predictor, tmp_path / str(number))
     assert_same_tensors(tmp_path / "1", tensors)
     assert config_of(tmp_path / "1", "tokenizer_config.json")["added_tokens_decoder"].keys() == added.keys()

@@ -14,7 +14,13 @@ from t2t_lite.extras.hugging_face.hugging_face import import_hugging_face
 from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from tests.extras.hugging_face.folders import config_of, configure, refuses_import, tensors_of
 from tests.extras.hugging_face.gpt_folders import write_gpt
-from tests.extras.hugging_face.in_and_out import assert_same_tensors, exported, loaded, refuses_export
+from tests.extras.hugging_face.in_and_out import (
+    assert_same_tensors,
+    exported,
+    in_and_out_twice,
+    loaded,
+    refuses_export,
+)
 from tests.text.published_samples import write_byte_level, write_words
 
 
@@ -39,8 +45,7 @@ def test_in_and_out_again(tmp_path, kind, prefix, write_vocabulary):
     folder, tensors = write_gpt(
         tmp_path / "theirs", kind, prefix, write_vocabulary, layer_norm_epsilon=1e-6, **activation, **rates
     )
-    for number, source in enumerate((folder, tmp_path / "0")):
-        exported(loaded(source, tmp_path / f"run{number}"), tmp_path / str(number))
+    in_and_out_twice(folder, tmp_path)
     expected = {f"transformer.{name.removeprefix(prefix)}": array for name, array in tensors.items()}
     assert_same_tensors(tmp_path / "1", expected)
     for name in ("vocab.json", "merges.txt"):
@@ -66,13 +71,10 @@ CONFIGS = [
     ({"activation_function": "tanh"}, "activation_function=tanh. Expected gelu_new or"),
     ({"n_head": 3}, "n_head=3. Expected a divisor of n_embd=16"),
     ({"n_layer": 3}, "h.2.mlp.c_fc.weight is missing"),
-    ({"n_layer": 10**9}, "n_layer=1000000000"),
     ({"n_inner": 32}, "h.0.mlp.c_fc.weight is float32 16 x 64. Expected float 16 x 32"),
     ({"n_positions": 25}, "wpe.weight is float32 24 x 16"),
     ({"n_embd": "16"}, "n_embd"),
-    ({"layer_norm_epsilon": 0}, "layer_norm_epsilon=0"),
     ({"eos_token_id": 5}, "eos_token_id=5"),
-    ({"model_type": "t5"}, "model_type is 't5'"),
 ]
 
 
@@ -168,13 +170,11 @@ def test_padding_and_other_tokens_that_were_added(tmp_path):
     table = with_rows(folder, tensors, 2)
     added = {str(len(table) - 2): {"content": "[PAD]", "special": True}, str(len(table) - 1): {"content": "covid"}}
     pathlib.Path(folder, "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": added}))
-    for number, source in enumerate((folder, tmp_path / "0")):
-        generator = loaded(source, tmp_path / f"run{number}")
+    for number, generator in enumerate(in_and_out_twice(folder, tmp_path)):
         encoder = generator.encoders["targets"]
         assert encoder.published_ids[0] == len(table) - 2 and 0 in generator.model.config["unused_ids"]
         assert encoder.pieces(encoder.encode("a covids[PAD]")) == ["a", "Ġ", "covid", "s", "[", "P", "A", "D", "]"]
         assert encoder.decode(encoder.encode("a covids")) == "a covids"
-        exported(generator, tmp_path / str(number))
         np.testing.assert_array_equal(tensors_of(tmp_path / str(number))["transformer.wte.weight"], table)
     said = config_of(tmp_path / "1", "tokenizer_config.json")
     assert said["pad_token"] == "[PAD]" and said["added_tokens_decoder"].keys() == added.keys()

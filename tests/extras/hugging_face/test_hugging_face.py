@@ -209,37 +209,25 @@ def header_with(change):
     return rewrite
 
 
-def with_start(tensors):
-    tensors["model.shared.weight"] = np.array(tensors["model.shared.weight"])
-    tensors["model.shared.weight"][0] = 1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name, change, words",
     [
-        ("config.json", json_with(model_type="bart"), "model_type is 'bart'"),
         ("config.json", json_with(model_type=["marian"]), r"model_type is \['marian'\]"),
         ("config.json", json_with(scale_embedding=False), "scale_embedding=False"),
-        ("config.json", json_with(scale_embedding=1), "scale_embedding.*true or false"),
         ("config.json", json_with(activation_function="gelu_new"), "activation_function=gelu_new"),
-        ("config.json", json_with(activation_function=["relu"]), "activation_function.*a text"),
         ("config.json", json_with(normalize_before=True), "normalize_before=True"),
         ("config.json", json_with(add_final_layer_norm=True), "add_final_layer_norm=True"),
         ("config.json", json_with(decoder_start_token_id=5), "decoder_start_token_id=5"),
         ("config.json", json_with(decoder_start_token_id=False), "decoder_start_token_id=False"),
         ("config.json", json_with(decoder_ffn_dim=24), "decoder_ffn_dim=24"),
-        ("config.json", json_with(d_model=8.0), "d_model.*a whole number, found 8.0"),
         ("config.json", json_with(d_model=10**12), "d_model=1000000000000"),
         ("config.json", json_with(d_model=16), "model.shared.weight is float32 320 x 8. Expected float 320 x 16"),
-        ("config.json", json_with(encoder_layers=3), "model.encoder.layers.2.fc1.weight is missing"),
         ("config.json", json_with(encoder_layers=500), "model.encoder.layers.2.fc1.weight is missing"),
         ("config.json", json_with(encoder_layers=1), "model.encoder.layers.1.* does not belong"),
-        ("config.json", json_with(encoder_layers=True), "encoder_layers.*a whole number, found True"),
         ("config.json", json_with(decoder_layers=0), "decoder_layers=0"),
         ("config.json", json_with(encoder_ffn_dim=13, decoder_ffn_dim=13), "layers.0.fc1.weight is float32 12 x 8"),
         ("config.json", json_with(vocab_size=10_000_000, decoder_vocab_size=10_000_000), "float32 320 x 8"),
-        ("config.json", json_with(vocab_size=10**30), "vocab_size=1000000"),
         ("config.json", without("vocab_size"), "vocab_size"),
         ("config.json", json_with(eos_token_id=0), "Expected distinct ids"),
         ("config.json", json_with(eos_token_id=-3), "eos_token_id=-3"),
@@ -249,11 +237,9 @@ def with_start(tensors):
         ("config.json", json_with(dropout=-0.1), "dropout=-0.1"),
         ("config.json", json_with(attention_dropout=1), "attention_dropout=1"),
         ("config.json", json_with(encoder_attention_heads=3, decoder_attention_heads=3), "encoder_attention_heads=3"),
-        ("config.json", lambda data: b"[]", "expected an object"),
         ("vocab.json", lambda data: b"[1, 2]", "expected an object"),
         ("vocab.json", json_with(x=5), "a different id"),
         ("vocab.json", json_with(x=10**9), "a different id"),
-        ("vocab.json", json_with(x="5"), "'x': expected a whole number"),
         ("vocab.json", json_with(x=-3), "a different id"),
         ("vocab.json", without("<unk>"), "'<unk>'"),
         ("vocab.json", piece_named("a\0b"), "not a valid piece"),
@@ -261,12 +247,9 @@ def with_start(tensors):
         ("vocab.json", piece_named("x" * 100_000), "not a valid piece"),
         ("source.spm", lambda data: data[:1000], "not a SentencePiece model"),
         ("tokenizer_config.json", lambda data: b"{}", "--languages"),
-        ("tokenizer_config.json", json_with(unk_token=[1]), "unk_token"),
         ("tokenizer_config.json", json_with(unk_token={"content": ["x"]}), "unk_token"),
         ("tokenizer_config.json", json_with(separate_vocabs="yes"), "separate_vocabs"),
         ("tokenizer_config.json", json_with(source_lang=5), "source_lang"),
-        ("model.safetensors", lambda data: data[:-1], "not a complete safetensors file"),
-        ("model.safetensors", lambda data: data[:5], "not a complete safetensors file"),
         ("model.safetensors", lambda data: (2**60).to_bytes(8, "little") + data[8:], "header too large"),
         ("model.safetensors", header_with(lambda h: h.update(x=dict(dtype="BOOL", shape=[0], data_offsets=[0, 0]))),
          "type BOOL"),
@@ -275,11 +258,9 @@ def with_start(tensors):
         ("model.safetensors", header_with(lambda h: h.update({f"x{i}": h["model.shared.weight"] for i in range(9)})),
          "invalid offset"),
         ("model.safetensors", tensors_with(lambda t: t.pop("final_logits_bias")), "final_logits_bias is missing"),
-        ("model.safetensors", tensors_with(lambda t: spoil(t, "model.encoder.layers.1.fc2.bias", np.nan)),
-         "layers.1.fc2.bias contains NaN"),
         ("model.safetensors", tensors_with(lambda t: spoil(t, "model.shared.weight", np.inf)), "NaN or infinite"),
         ("model.safetensors", tensors_with(lambda t: spoil(t, "final_logits_bias", np.nan)), "NaN or infinite"),
-        ("model.safetensors", tensors_with(with_start), "embedding of padding"),
+        ("model.safetensors", tensors_with(lambda t: spoil(t, "model.shared.weight", 1)), "embedding of padding"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip

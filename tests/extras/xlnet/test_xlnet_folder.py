@@ -12,16 +12,12 @@ from t2t_lite.export import export_saved_model
 from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from tests.export.served import served
-from tests.extras.hugging_face.family_rows import (
-    WRITTEN,
-    FamilyRow,
-    families_are_as_published,
-    weights_are_as_published,
-)  # fmt: skip
+from tests.extras.hugging_face.family_rows import WRITTEN, FamilyRow, families_are_as_published
 from tests.extras.hugging_face.folders import config_of, refuses_import, tensors_of
+from tests.extras.hugging_face.published_weights import weights_are_as_published
 from tests.extras.xlnet.xlnet_folders import CLASSES, LABELS, write_xlnet
 
-test_weights_are_as_published = weights_are_as_published(__file__)
+test_weights_are_as_published = weights_are_as_published("xlnet")
 test_its_configuration_is_as_published = families_are_as_published(
     [
         FamilyRow(  # the defaults are those of Transformers' XLNetConfig

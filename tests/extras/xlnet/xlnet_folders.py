@@ -4,10 +4,10 @@ import io
 import json
 import random
 
-import numpy as np
 import sentencepiece
 
 from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
+from tests.extras.hugging_face.published_weights import random_tensors
 
 SIZES = {"d_model": 16, "n_layer": 2, "n_head": 4, "d_inner": 24}
 CLASSES = [
@@ -34,9 +34,13 @@ def write_xlnet(folder, class_name, prefix=True, **config):
     if class_name.endswith("Classification"):
         said["id2label"] = {str(i): label for i, label in enumerate(LABELS)}
     said |= config
-    rng = np.random.default_rng(5)
-    shapes = _body(said, "transformer." if prefix else "") | _head(class_name, said)
-    tensors = {name: rng.normal(scale=0.3, size=shape).astype("float32") for name, shape in shapes.items()}
+    heads, size, inner = said["n_head"], said["d_model"], said["d_inner"]
+    sizes = {"V": said["vocab_size"], "H": size, "N": heads, "D": size // heads, "F": inner}
+    tensors = random_tensors(
+        "xlnet", class_name.removeprefix("XLNet"), sizes | {"L": len(said.get("id2label", ()))}, said["n_layer"]
+    )
+    if not prefix:
+        tensors = {name.removeprefix("transformer."): tensor for name, tensor in tensors.items()}
     write_tensors(str(folder / "model.safetensors"), tensors)
     (folder / "config.json").write_text(json.dumps(said))
     return str(folder), tensors
@@ -74,32 +78,3 @@ def _reordered(model):
     pieces = sentencepiece.SentencePieceProcessor(model_proto=model)
     assert [pieces.id_to_piece(i) for i in range(9)] == ["<unk>", "<s>", "</s>", *_CONTROL]
     return model
-
-
-def _body(said, prefix):
-    size, heads, inner = said["d_model"], said["n_head"], said["d_inner"]
-    head = (heads, size // heads)
-    shapes = {"mask_emb": (1, 1, size), "word_embedding.weight": (said["vocab_size"], size)}
-    for number in range(said["n_layer"]):
-        layer = f"layer.{number}"
-        shapes |= {f"{layer}.rel_attn.{name}": (size, *head) for name in "qkvor"}
-        shapes |= {f"{layer}.rel_attn.r_{name}_bias": head for name in "rsw"}
-        shapes |= {f"{layer}.rel_attn.seg_embed": (2, *head), f"{layer}.ff.layer_1.weight": (inner, size)}
-        shapes |= {f"{layer}.ff.layer_2.weight": (size, inner), f"{layer}.ff.layer_1.bias": (inner,)}
-        shapes[f"{layer}.ff.layer_2.bias"] = (size,)
-        for norm in ("rel_attn.layer_norm", "ff.layer_norm"):
-            shapes |= {f"{layer}.{norm}.weight": (size,), f"{layer}.{norm}.bias": (size,)}
-    return {prefix + name: shape for name, shape in shapes.items()}
-
-
-def _head(class_name, said):
-    size, labels = said["d_model"], len(said.get("id2label", ()))
-    if class_name == "XLNetLMHeadModel":
-        return {"lm_loss.bias": (said["vocab_size"],)}
-    dense = {
-        "XLNetForSequenceClassification": {"sequence_summary.summary": size, "logits_proj": labels},
-        "XLNetForTokenClassification": {"classifier": labels},
-        "XLNetForQuestionAnsweringSimple": {"qa_outputs": 2},
-    }.get(class_name, {})
-    weights = {f"{name}.weight": (count, size) for name, count in dense.items()}
-    return weights | {f"{name}.bias": (count,) for name, count in dense.items()}
