@@ -47,15 +47,10 @@ class SegmentBatches(ExampleBatches):
                 f"{problem.full_name}: the model carries a state from one segment of a text to the next, but these "
                 "examples are not rows of a long text. Expected a problem such as languagemodel_own."
             )
-        if row == length:
+        if row == length or row % length:
             raise UserError(
-                f"segment_length={length}: a row of {problem.full_name} has {row} ids and is a single segment, so no "
-                "state is carried. Expected shorter segments or longer rows."
-            )
-        if row % length:
-            raise UserError(
-                f"segment_length={length}: not a divisor of {row}, the number of ids in each row of "
-                f"{problem.full_name}. Expected a divisor, or a different row length (t2t-datagen --sequence_length)."
+                f"segment_length={length}: each row of {problem.full_name} has {row} ids. Expected a smaller divisor "
+                f"of {row}, or a different row length (t2t-datagen --sequence_length)."
             )
         if hparams.batch_size < length:
             raise UserError(

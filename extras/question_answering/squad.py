@@ -56,29 +56,26 @@ def _f1(answer, gold):
     return 2 * common / (answer.total() + gold.total()) if common else 0.0
 
 
-def _of_golds(compare):
-    """Vectorizes a comparison of answers with gold answers, each of which is a str or a list of str.
+def _listed(expected):
+    """Returns the list of gold answers to each question; `expected` has a str or a list of str for each."""
+    return [[gold] if isinstance(gold, str) else gold for gold in expected]
 
-    `compare` takes one answer and its list of gold answers.
-    """
 
-    def rows(predicted, expected):
-        golds = [[gold] if isinstance(gold, str) else gold for gold in expected]
-        return np.array([compare(a, b) for a, b in zip(predicted, golds, strict=True)], float)
-
-    return rows
+def _exact_match(predicted, expected):
+    """Returns whether each answer is one of the gold answers."""
+    return np.array([is_match(*pair) for pair in zip(predicted, _listed(expected), strict=True)], float)
 
 
 def _squad_f1(predicted, expected):
     """Returns each answer's F1 over words, or over characters if the gold answers are in scripts without spaces."""
-    golds = [[gold] if isinstance(gold, str) else gold for gold in expected]
+    golds = _listed(expected)
     if lacks_spaces([gold for of_one in golds for gold in of_one]):
         predicted = [*map(characters_as_words, predicted)]
         golds = [[*map(characters_as_words, of_one)] for of_one in golds]
-    return _of_golds(word_f1)(predicted, golds)
+    return np.array([word_f1(*pair) for pair in zip(predicted, golds, strict=True)], float)
 
 
-OF_SPANS = {"exact_match": AnswerMetric(_of_golds(is_match), np.mean), "squad_f1": AnswerMetric(_squad_f1, np.mean)}
+OF_SPANS = {"exact_match": AnswerMetric(_exact_match, np.mean), "squad_f1": AnswerMetric(_squad_f1, np.mean)}
 
 
 _HALVES = re.compile("[\ud800-\udfff]")  # unpaired surrogates, which JSON can represent but UTF-8 cannot
@@ -132,9 +129,7 @@ def read_squad(path, with_answers=True, on_bad_line=None):
             raise
         raise UserError(f"{path}: not JSON, or truncated: {error}. Expected a file in SQuAD's format.") from None
     except (TypeError, KeyError):
-        paragraphs = None
-    if not isinstance(paragraphs, list):
-        raise _not_squad(path)
+        raise _not_squad(path) from None
     names = set()
     for paragraph in paragraphs:
         try:

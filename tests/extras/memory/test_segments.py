@@ -81,8 +81,8 @@ def test_an_evaluation_in_segments_is_that_of_the_text_in_one_pass(data):
 @pytest.mark.parametrize(
     "more, message",
     [
-        ("segment_length=12", "segment_length=12: .*user_memory_text has 12 ids.*single segment"),
-        ("segment_length=5", "segment_length=5: not a divisor of 12.*user_memory_text"),
+        ("segment_length=12", "segment_length=12: .*user_memory_text has 12 ids.*a smaller divisor of 12"),
+        ("segment_length=5", "segment_length=5: .*user_memory_text has 12 ids"),
         ("batch_size=3", "batch_size=3: .*segment_length=4 .*Expected 4 or more"),
         ("bpe_dropout=0.1", "bpe_dropout=0.1 .*Expected 0"),
     ],
