@@ -53,20 +53,33 @@ def fields(*more, padding=0, activation="gelu", ends=()):
         ends: names of additional `config.json` fields for token ids, which are not read.
     """
     return (
+        *encoder_fields(
+            number("hidden_size", "hidden_size"),
+            number("num_hidden_layers", "num_layers"),
+            number("num_attention_heads", "num_heads", divides="hidden_size"),
+            number("intermediate_size", "filter_size"),
+            choice("hidden_act", "activation", ACTIVATIONS, usual=activation),
+            rate("hidden_dropout_prob", "dropout"),
+            rate("attention_probs_dropout_prob", "attention_dropout"),
+            number("max_position_embeddings", "max_position"),
+            number("type_vocab_size", "num_segments", usual=2),
+            epsilon("layer_norm_eps", 1e-12),
+            *more,
+            padding=padding,
+            ends=ends,
+        ),
+        only("position_embedding_type", "absolute", None, is_written=False),
+        *off("is_decoder", "add_cross_attention"),
+    )
+
+
+def encoder_fields(*own, padding, ends=()):
+    """Returns the fields that all encoders have in `config.json`, including a family's own Fields: see `fields`."""
+    return (
         Field("architectures", kind=[str], usual=NEEDED, is_written=False),
         *fact("model_type"),
         number("vocab_size", "vocab_size"),
-        number("hidden_size", "hidden_size"),
-        number("num_hidden_layers", "num_layers"),
-        number("num_attention_heads", "num_heads", divides="hidden_size"),
-        number("intermediate_size", "filter_size"),
-        choice("hidden_act", "activation", ACTIVATIONS, usual=activation),
-        rate("hidden_dropout_prob", "dropout"),
-        rate("attention_probs_dropout_prob", "attention_dropout"),
-        number("max_position_embeddings", "max_position"),
-        number("type_vocab_size", "num_segments", usual=2),
-        epsilon("layer_norm_eps", 1e-12),
-        *more,
+        *own,
         Field("pad_token_id", kind=int | None, usual=padding, is_written=False),
         *fact(*ends),
         Field("id2label", kind={str: str}, usual=OPTIONAL, is_written=False),
@@ -74,8 +87,6 @@ def fields(*more, padding=0, activation="gelu", ends=()):
         Field("problem_type", kind=str | None, is_written=False),
         Field("tie_word_embeddings", values={True: None, False: None}, usual=True),
         only("dtype", "float32", is_read=False),
-        only("position_embedding_type", "absolute", None, is_written=False),
-        *off("is_decoder", "add_cross_attention"),
     )
 
 

@@ -12,7 +12,7 @@ from t2t_lite import registry
 from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.extras.hugging_face import named_weights
 from t2t_lite.extras.hugging_face.family import check, hparams_of, only
-from t2t_lite.extras.hugging_face.hugging_face_folder import Folder, read_weights
+from t2t_lite.extras.hugging_face.hugging_face_folder import Folder, read_weights, usage_of_transformers
 from t2t_lite.extras.hugging_face.named_weights import NEVER
 from t2t_lite.extras.hugging_face.published_vocabulary import published, vocabulary_of
 from t2t_lite.registry import Registries
@@ -241,7 +241,9 @@ def encoder_folder(family, predictor):
     facts = {**_facts(predictor, vocabulary), "max_position_embeddings": model.config["max_position"] + first_position}
     folder = Folder(
         title="An encoder for Hugging Face Transformers",
-        use=_USE.format(auto=f"AutoModel{end.removeprefix('Model')}"),
+        use=usage_of_transformers(
+            f"AutoModel{end.removeprefix('Model')}", 'print(model(**tokenizer("A text.", return_tensors="pt")))'
+        ),
         config=family.written(model.config, family.class_prefix + end, facts),
         tokenizer=_tokenizer_config(predictor, vocabulary) | family.tokenizer,
         tensors=tensors,
@@ -278,34 +280,15 @@ def _facts(predictor, vocabulary):
 
 
 def _tokenizer_config(predictor, vocabulary):
-    mask = [token for token in vocabulary.special_ids if token in ("[MASK]", "<mask>")]
-    config = _tokenizer(predictor.encoders["inputs"], vocabulary)
-    if mask:
-        config["mask_token"] = mask[0]
+    """Returns the contents of `tokenizer_config.json`."""
+    first, (pad, end, unknown) = vocabulary.first_token, predictor.encoders["inputs"].pieces([PAD_ID, EOS_ID, UNK_ID])
+    of_roberta = {
+        "tokenizer_class": "RobertaTokenizer", "add_prefix_space": False, "bos_token": first, "eos_token": end
+    }  # fmt: skip
+    config = {"cls_token": first, "sep_token": end, "pad_token": pad, "unk_token": unknown}
+    config |= vocabulary.tokenizer or of_roberta
+    if masks := [token for token in vocabulary.special_ids if token in ("[MASK]", "<mask>")]:
+        config["mask_token"] = masks[0]
     if predictor.model.max_length is not None:
         config["model_max_length"] = predictor.model.config["max_position"]
-    config["clean_up_tokenization_spaces"] = False
-    return config | vocabulary.added_settings
-
-
-def _tokenizer(encoder, vocabulary):
-    """Returns the fields of `tokenizer_config.json` that depend on the kind of vocabulary."""
-    first, (pad, end, unknown) = vocabulary.first_token, encoder.pieces([PAD_ID, EOS_ID, UNK_ID])
-    of_roberta = {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": False}
-    of_roberta |= {"bos_token": first, "eos_token": end}
-    tokens = {"cls_token": first, "sep_token": end, "pad_token": pad, "unk_token": unknown}
-    return {**tokens, **(vocabulary.tokenizer or of_roberta)}
-
-
-_USE = """```bash
-pip install transformers torch
-```
-
-```python
-from transformers import {auto}, AutoTokenizer
-
-tokenizer = AutoTokenizer.from_pretrained(".")
-model = {auto}.from_pretrained(".")
-print(model(**tokenizer("A text.", return_tensors="pt")))
-```
-"""
+    return config | {"clean_up_tokenization_spaces": False} | vocabulary.added_settings

@@ -25,6 +25,24 @@ _OLD = {".gamma": ".weight", ".beta": ".bias"}  # {TensorFlow's suffix: PyTorch'
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": ml_dtypes.bfloat16, "I64": "<i8", "I32": "<i4"}
 
 
+def usage(packages, *code):
+    """Returns Markdown for README.md: how to install some packages, then lines of Python."""
+    lines = "\n".join(code)
+    return f"```bash\npip install {packages}\n```\n\n```python\n{lines}\n```\n"
+
+
+def usage_of_transformers(auto_class, *code, packages="transformers torch"):
+    """Returns Markdown for README.md: how to load a folder with Transformers, then lines of Python."""
+    return usage(
+        packages,
+        f"from transformers import {auto_class}, AutoTokenizer",
+        "",
+        'tokenizer = AutoTokenizer.from_pretrained(".")',
+        f'model = {auto_class}.from_pretrained(".")',
+        *code,
+    )
+
+
 class Folder(NamedTuple):
     """The contents of a model's folder for Hugging Face Transformers.
 

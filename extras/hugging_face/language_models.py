@@ -3,7 +3,7 @@
 from t2t_lite.errors import UserError, shown
 from t2t_lite.extras.hugging_face import named_weights
 from t2t_lite.extras.hugging_face.family import check, hparams_of
-from t2t_lite.extras.hugging_face.hugging_face_folder import Folder, read_weights
+from t2t_lite.extras.hugging_face.hugging_face_folder import Folder, read_weights, usage_of_transformers
 from t2t_lite.extras.hugging_face.published_vocabulary import published, vocabulary_of
 from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.runs.saving import write_imported_run
@@ -101,16 +101,8 @@ def _tokenizer(encoder):
     return {"tokenizer_class": "GPT2Tokenizer", **tokens, **padding}
 
 
-_USE = """```bash
-pip install transformers torch
-```
-
-```python
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-tokenizer = AutoTokenizer.from_pretrained(".")
-model = AutoModelForCausalLM.from_pretrained(".")
-batch = tokenizer("The beginning of a text", return_tensors="pt")
-print(tokenizer.decode(model.generate(**batch, max_new_tokens=50)[0], skip_special_tokens=True))
-```
-"""
+_USE = usage_of_transformers(
+    "AutoModelForCausalLM",
+    'batch = tokenizer("The beginning of a text", return_tensors="pt")',
+    "print(tokenizer.decode(model.generate(**batch, max_new_tokens=50)[0], skip_special_tokens=True))",
+)

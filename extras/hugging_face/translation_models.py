@@ -15,7 +15,7 @@ from t2t_lite import files
 from t2t_lite.errors import LOGGER, UserError, shown
 from t2t_lite.extras.hugging_face import marian_vocabulary, named_weights
 from t2t_lite.extras.hugging_face.family import hparams_of
-from t2t_lite.extras.hugging_face.hugging_face_folder import Folder, read_weights
+from t2t_lite.extras.hugging_face.hugging_face_folder import Folder, read_weights, usage_of_transformers
 from t2t_lite.extras.hugging_face.marian import SINUSOIDS, shares_embeddings
 from t2t_lite.extras.hugging_face.marian_vocabulary import LANGUAGE_CODE, sentencepiece_models, unique_pieces
 from t2t_lite.extras.hugging_face.named_weights import NEVER, rows
@@ -376,18 +376,10 @@ def _ids(pieces):
     return {codes[p] if LANGUAGE_CODE.fullmatch(codes[p]) else p: i for i, p in enumerate(pieces)}
 
 
-_USE = """```bash
-pip install transformers torch sentencepiece
-```
-
-```python
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-
-tokenizer = AutoTokenizer.from_pretrained(".")
-model = AutoModelForSeq2SeqLM.from_pretrained(".")
-batch = tokenizer(["The first sentence.", "The second one."], return_tensors="pt", padding=True)
-print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))
-```
-
-Transformers 4 also supports `pipeline("translation", model=".")`; Transformers 5 has no such pipeline.
-"""
+_USE = usage_of_transformers(
+    "AutoModelForSeq2SeqLM",
+    'batch = tokenizer(["The first sentence.", "The second one."], return_tensors="pt", padding=True)',
+    "print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))",
+    packages="transformers torch sentencepiece",
+)
+_USE += '\nTransformers 4 also supports `pipeline("translation", model=".")`; Transformers 5 has no such pipeline.\n'

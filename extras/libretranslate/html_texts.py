@@ -82,9 +82,7 @@ class HTMLTexts:
             else:
                 translation = html.escape(translation, quote=False)
             whole = "".join(item.raw for item in items)
-            parts.append(
-                whole[: len(whole) - len(whole.lstrip(_EDGE))] + translation + whole[len(whole.rstrip(_EDGE)) :]
-            )
+            parts.append(around(whole, translation, _EDGE))
         return "".join(parts)
 
     def _add(self, run, protects_tags):
@@ -108,6 +106,11 @@ class HTMLTexts:
         text = "".join(item.text if item.kind == "text" else item.raw for item in items)
         self._parts.append((items, len(self.pieces), has_tags))
         self.pieces.append(_BLANKS.sub(" ", text).strip(" "))
+
+
+def around(text, translation, blanks=None):
+    """Returns a translation with the leading and trailing white space of its source text: see `str.strip`."""
+    return text[: len(text) - len(text.lstrip(blanks))] + translation + text[len(text.rstrip(blanks)) :]
 
 
 def _is_text(item):

@@ -10,7 +10,7 @@ import urllib.parse
 import numpy as np
 
 from t2t_lite.errors import UserError
-from t2t_lite.extras.libretranslate.html_texts import HTMLTexts
+from t2t_lite.extras.libretranslate.html_texts import HTMLTexts, around
 from t2t_lite.extras.serving.apis import Api
 from t2t_lite.extras.serving.json_tensors import parse_body, to_json
 from t2t_lite.extras.serving.refusals import Refusal
@@ -161,11 +161,6 @@ class TextLines:
         """Returns the text with `pieces` replaced by their translations, a list of str."""
         found = iter(translations)
         return "".join(around(part, next(found)) if part.strip() else part for part in self._parts)
-
-
-def around(text, translation):
-    """Returns a translation with the leading and trailing white space of its source text."""
-    return text[: len(text) - len(text.lstrip())] + translation + text[len(text.rstrip()) :]
 
 
 def _fields(body):

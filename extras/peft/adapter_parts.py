@@ -37,15 +37,14 @@ class KernelPart(NamedTuple):
     Attributes:
         module: str, the foreign layer's name.
         layers: list of our Dense layers, whose outputs the foreign layer concatenates.
-        order: int array, the index of our hidden feature for each foreign one; None if the order is the same.
-        axis: 0 or 1, the kernel's axis of hidden features, or None if it has no such axis.
+        inputs, outputs: int arrays, the index of our feature for each foreign input and output.
         factor: float32, by which our kernel is multiplied to obtain the foreign kernel.
     """
 
     module: str
     layers: list
-    order: np.ndarray | None
-    axis: int | None
+    inputs: np.ndarray
+    outputs: np.ndarray
     factor: np.float32
 
     def foreign(self, rank):
@@ -59,19 +58,11 @@ class KernelPart(NamedTuple):
                 row = rank * ours.index(layer)
                 b[row : row + rank, column : column + layer.units] = array_of(layer.lora_kernel_b)
             column += layer.units
-        if self.order is not None and self.axis == 0:
-            a = a[self.order]
-        if self.order is not None and self.axis == 1:
-            b = b[:, self.order]
-        return a.T, (b * self.factor).T
+        return a[self.inputs].T, (b[:, self.outputs] * self.factor).T
 
     def ours(self, a, b):
         """Returns [(A, B)], one pair per layer, in our shapes. Ranks for which the layer's B is 0 are left out."""
-        a, b = a.T, b.T / self.factor
-        if self.order is not None and self.axis == 0:
-            a = a[np.argsort(self.order)]
-        if self.order is not None and self.axis == 1:
-            b = b[:, np.argsort(self.order)]
+        a, b = a.T[np.argsort(self.inputs)], b.T[:, np.argsort(self.outputs)] / self.factor
         ends = np.cumsum([layer.units for layer in self.layers])[:-1]
         found = []
         for of_layer in np.split(b, ends, axis=1):
@@ -82,7 +73,7 @@ class KernelPart(NamedTuple):
     @property
     def shape(self):
         """(inputs, outputs) of the foreign kernel."""
-        return self.layers[0]._kernel.shape[0], sum(layer.units for layer in self.layers)
+        return len(self.inputs), len(self.outputs)
 
 
 def family_with_adapters(model, encoders, where):
@@ -103,7 +94,7 @@ def family_with_adapters(model, encoders, where):
 
 def kernel_parts(family, model):
     """Yields a KernelPart for each foreign kernel that belongs to the layers in a model's stacks."""
-    table, order, factor = family.weights, None, None
+    table, order, factor = family.weights, None, lambda part: 1
     if family.model is Transformer:
         table = without_positions(family)
         order, factor = conversion(family, model)
@@ -111,8 +102,10 @@ def kernel_parts(family, model):
     for part in named_weights.parts(model, table, family.is_transposed):
         layers = [layer for layer, attribute in part.weights if attribute == "kernel"]
         if layers and all(isinstance(layer, Dense) and id(layer) in inside for layer in layers):
-            of_part = np.float32(1) if factor is None else np.float32(factor(part))
-            yield KernelPart(part.name.removesuffix(".weight"), layers, order, part.feature_axis, of_part)
+            orders = [np.arange(layers[0]._kernel.shape[0]), np.arange(sum(layer.units for layer in layers))]
+            if order is not None and part.feature_axis is not None:
+                orders[part.feature_axis] = order
+            yield KernelPart(part.name.removesuffix(".weight"), layers, *orders, np.float32(factor(part)))
 
 
 def head_names(family, model):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from t2t_lite import files, registry
 from t2t_lite.errors import LOGGER, UserError, shown
 from t2t_lite.extras.hugging_face.family import check
+from t2t_lite.extras.hugging_face.hugging_face_folder import usage
 from t2t_lite.settings.ranges import ALL_POSITIONS
 from t2t_lite.text.vocabulary_files import open_encoder
 
@@ -26,17 +27,13 @@ _OPTIONAL = {  # settings of the first module, and their supported values
     "module_output_name": ("token_embeddings",),
     "modality_config": ({"text": {"method": "forward", "method_output_name": "last_hidden_state"}},),
 }
-_USE = """```bash
-pip install sentence-transformers
-```
-
-```python
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer(".")
-print(model.encode(["A text.", "Another text."]))
-```
-"""
+_USE = usage(
+    "sentence-transformers",
+    "from sentence_transformers import SentenceTransformer",
+    "",
+    'model = SentenceTransformer(".")',
+    'print(model.encode(["A text.", "Another text."]))',
+)
 
 
 class Written(NamedTuple):

@@ -4,20 +4,7 @@ import numpy as np
 
 from t2t_lite import registry
 from t2t_lite.extras.hugging_face import bert
-from t2t_lite.extras.hugging_face.family import (
-    NEEDED,
-    OPTIONAL,
-    Family,
-    Field,
-    check,
-    choice,
-    epsilon,
-    fact,
-    number,
-    off,
-    only,
-    rate,
-)
+from t2t_lite.extras.hugging_face.family import Family, Field, check, choice, epsilon, number, off, only, rate
 from t2t_lite.extras.hugging_face.named_weights import PerHead
 from t2t_lite.extras.xlnet.xlnet import XLNet
 
@@ -57,10 +44,7 @@ def xlnet():
             "ForTokenClassification": ("tag", {"class_head.dense": "classifier"}),
             "ForQuestionAnsweringSimple": ("span", {"span_head.dense": "qa_outputs"}),
         },
-        fields=(
-            Field("architectures", kind=[str], usual=NEEDED, is_written=False),
-            *fact("model_type"),
-            number("vocab_size", "vocab_size"),
+        fields=bert.encoder_fields(
             number("d_model", "hidden_size"),
             number("n_layer", "num_layers"),
             number("n_head", "num_heads", divides="d_model"),
@@ -87,12 +71,7 @@ def xlnet():
             only("summary_type", "last", usual="last"),
             only("summary_use_proj", True, usual=True),
             only("summary_activation", "tanh", usual="tanh"),
-            Field("pad_token_id", kind=int | None, usual=5, is_written=False),
-            Field("id2label", kind={str: str}, usual=OPTIONAL, is_written=False),
-            *fact("label2id"),
-            Field("problem_type", kind=str | None, is_written=False),
-            Field("tie_word_embeddings", values={True: None, False: None}, usual=True),
-            only("dtype", "float32", is_read=False),
+            padding=5,
         ),
         options={},
         limits=_limits,
