@@ -126,14 +126,13 @@ class Address:
         scheme = (match["scheme"] or "").lower() if match else ""
         port = int(match["port"] or {"http": 80, "https": 443}.get(scheme, 0)) if match else 0
         host = _host(match["host"]) if match else None
-        if not host or not 0 < port < 2**16:
+        path = match["path"] if match else None
+        if not host or not 0 < port < 2**16 or (path and not scheme):
             raise UserError(
                 f"server {shown(server)}: expected host:port, such as localhost:8500 (gRPC) or localhost:8501 (REST), "
-                "or an http:// or https:// address (REST), with a port from 1 to 65535."
+                "or an http:// or https:// address (REST), with a port from 1 to 65535. A path needs http:// or https://."
             )
-        path = urllib.parse.quote(valid_unicode(match["path"] or ""), safe="/%:@!$&'()*+,;=~").rstrip("/")
-        if not scheme and path:
-            raise UserError(f"server {shown(server)}: a path needs http:// or https:// before the host.")
+        path = urllib.parse.quote(valid_unicode(path or ""), safe="/%:@!$&'()*+,;=~").rstrip("/")
         if scheme and protocol == "grpc":
             raise UserError(f"server {shown(server)} is a REST address. Expected host:port for gRPC.")
         if scheme == "http" and encrypted:

@@ -97,16 +97,12 @@ class Client:
                 "and extra_length, because the client does not know the export's values."
             )
         signature = "with_options" if options else "serving_default"
+        # Each text has its own value, because a server that batches requests does not accept scalars.
+        inputs = {"inputs": texts} | {name: [value] * len(texts) for name, value in options.items()}
         answers = [None] * len(texts)
-        for places in in_batches(texts, batch_size):
-            inputs = {"inputs": [texts[i] for i in places]}
-            # Each text has its own value, because a server that batches requests does not accept scalars.
-            inputs |= {name: [value] * len(places) for name, value in options.items()}
-            outputs = self._called(signature, inputs)
+        for places, outputs in self._in_batches(texts, signature, inputs, batch_size, on_progress):
             for i, answer in zip(places, answers_of(outputs, len(places), self._where), strict=True):
                 answers[i] = answer.checked(texts[i])
-            if on_progress:
-                on_progress(len(places))
         return answers
 
     def n_best(self, texts, *, count=None, split_sentences=None, batch_size=32, on_progress=None):
@@ -175,9 +171,7 @@ class Client:
             raise UserError(f"inputs: {numbers or 'none'}. Expected lists with the same number of texts.")
         joined = ["".join(row) for row in zip(*inputs.values(), strict=True)]
         answers = [None] * len(joined)
-        for places in in_batches(joined, batch_size):
-            part = {name: [texts[i] for i in places] for name, texts in inputs.items()}
-            outputs = self._called(signature, part)
+        for places, outputs in self._in_batches(joined, signature, inputs, batch_size, on_progress):
             if wrong := [
                 name for name, rows in outputs.items() if not isinstance(rows, list) or len(rows) != len(places)
             ]:
@@ -187,8 +181,6 @@ class Client:
                 )
             for at, i in enumerate(places):
                 answers[i] = {name: rows[at] for name, rows in outputs.items()}
-            if on_progress:
-                on_progress(len(places))
         return answers
 
     def status(self):
@@ -210,6 +202,14 @@ class Client:
                     raise
                 self._wants_sentences = False
         return self._wants_sentences
+
+    def _in_batches(self, texts, signature, inputs, batch_size, on_progress):
+        """Calls a signature for batches of similarly long texts; yields (places of the texts, outputs)."""
+        for places in in_batches(texts, batch_size):
+            part = {name: [values[i] for i in places] for name, values in inputs.items()}
+            yield places, self._called(signature, part)
+            if on_progress:
+                on_progress(len(places))
 
     def _called(self, signature, inputs):
         try:

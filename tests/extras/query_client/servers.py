@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.extras.query_client import client as query
+from t2t_lite.extras.query_client.addresses import ServerError
 
 COMMAND = "t2t-query-server"
 GOOD = {"outputs": ["A", "B"], "scores": [-1.5, 0], "truncated": [False, True]}
@@ -101,12 +102,48 @@ def assert_failure(result, *words):
         assert word in result.stderr
 
 
+class Model:
+    """A transport to a model in place of a server: it answers in capitals, and notes what it is asked.
+
+    By the signature n_best a text of some words has one output more than words, but three at most; a blank one has one.
+    Texts with the word "cut" are truncated.
+
+    Args:
+        has_sentences: bool, whether the model expects single sentences.
+        reads_one: bool, whether the model only answers to the first sentence of a text.
+    """
+
+    address, servable = "localhost:1", query.Servable("model")
+
+    def __init__(self, has_sentences=False, reads_one=False):
+        self.has_sentences, self.reads_one, self.asked = has_sentences, reads_one, []
+
+    def signatures(self):
+        names = ["serving_default", "n_best", "with_options", "__saved_model_init_op"]
+        names += ["sentences"] * self.has_sentences
+        options = {"alpha": "float", "extra_length": "int32"}
+        return {name: {"inputs": "string"} | (options if name == "with_options" else {}) for name in names}
+
+    def predict(self, signature, inputs):
+        assert {type(value) for values in inputs.values() for value in values} <= {str, int, float}
+        self.asked.append((signature, inputs))
+        if signature not in self.signatures():
+            raise ServerError("INVALID_ARGUMENT", f"no {signature}")
+        texts = inputs["inputs"]
+        truncated = ["cut" in text for text in texts]
+        if signature != "n_best":
+            read = [text.partition(".")[0] if self.reads_one else text for text in texts]
+            return {"outputs": [*map(str.upper, read)], "scores": [-1.0] * len(texts), "truncated": truncated}
+        counts = [min(len(text.split()) + 1, 3) if text.strip() else 1 for text in texts]
+        rows = [[f"{t.upper()}{n}" if t.strip() else "" for n in range(c)] for t, c in zip(texts, counts, strict=True)]
+        padded = [row + [""] * (3 - len(row)) for row in rows]
+        scores = [[0.0 - n for n in range(count)] + [-3.4028235e38] * (3 - count) for count in counts]
+        return {"outputs": padded, "scores": scores, "truncated": truncated}
+
+
 def echo(signature, inputs):
     """A model that answers with the text itself, in capitals."""
     texts = [text if isinstance(text, str) else text.decode() for text in np.array(inputs["inputs"], object).tolist()]
-    if "with_options" in signature:
-        options = zip(texts, inputs["seed"], inputs["extra_length"], strict=True)
-        texts = [f"{text} {seed} {extra_length}" for text, seed, extra_length in options]
     return {
         "outputs": np.array([text.upper().encode() for text in texts], object),
         "scores": np.arange(len(texts), dtype=np.float32),

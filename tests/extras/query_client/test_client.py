@@ -16,7 +16,7 @@ from t2t_lite.errors import Failure, UserError
 from t2t_lite.extras.query_client import client as query
 from t2t_lite.extras.query_client.addresses import ServerError
 from t2t_lite.extras.query_client.client import ServedAnswer
-from tests.extras.query_client.servers import GOOD, answering, client, http_answer
+from tests.extras.query_client.servers import GOOD, Model, answering, client, http_answer
 
 NUMBERS = {  # argument: values that cannot be
     "version": (-1, 2**63, 1.5, True, "many"),
@@ -53,32 +53,15 @@ def test_a_good_answer():
         assert client(server).translate(["aa", "b"]) == [ServedAnswer("B", 0, True), ServedAnswer("A", -1.5, False)]
 
 
-class Sentences:
-    """A transport to a model that knows only first sentences; with the signature `sentences`, or without."""
-
-    address = servable = "stub"
-
-    def __init__(self, has_signature):
-        self.has_signature, self.asked = has_signature, []
-
-    def predict(self, signature, inputs):
-        self.asked.append((signature, inputs["inputs"]))
-        if signature == "sentences" and not self.has_signature:
-            raise ServerError("INVALID_ARGUMENT", 'Serving signature name: "sentences" not found in signature def')
-        texts = [text.partition(".")[0].upper() for text in inputs["inputs"]]
-        truncated = ["x" in text for text in inputs["inputs"]]
-        return {"outputs": texts, "scores": [-1.0] * len(texts), "truncated": truncated}
-
-
 def test_several_sentences_are_sent_one_by_one_if_the_model_wants_that():
-    texts, told = ["Ab. Cd xy. Ef", "", "Gh."], []
-    split = [ServedAnswer("AB CD XY EF", -3.0, True), ServedAnswer("", -1.0, False), ServedAnswer("GH", -1.0, False)]
-    asked = query.Client(Sentences(True), retries=0)
+    texts, told = ["Ab. Cd cut. Ef", "", "Gh."], []
+    split = [ServedAnswer("AB CD CUT EF", -3.0, True), ServedAnswer("", -1.0, False), ServedAnswer("GH", -1.0, False)]
+    asked = query.Client(Model(True, reads_one=True), retries=0)
     assert asked.translate(texts, on_progress=told.append) == split and sum(told) == 3
     asked.translate(texts)
     assert [signature for signature, _ in asked.transport.asked].count("sentences") == 1
-    cases = ("always", Sentences(False), split[0]), (None, Sentences(False), None), ("never", Sentences(True), None)
-    for choice, transport, expected in cases:
+    for choice, has_sentences, expected in (("always", False, split[0]), (None, False, None), ("never", True, None)):
+        transport = Model(has_sentences, reads_one=True)
         found = query.Client(transport, retries=0).translate(texts, split_sentences=choice)[0]
         assert found == (expected or ServedAnswer("AB", -1.0, True))
     with pytest.raises(UserError, match="split_sentences='yes': expected one of auto, always, never"):
@@ -86,7 +69,7 @@ def test_several_sentences_are_sent_one_by_one_if_the_model_wants_that():
 
 
 def test_a_server_that_fails_does_not_decide_about_sentences():
-    class Failing(Sentences):
+    class Failing(Model):
         def predict(self, signature, inputs):
             if signature == "sentences":
                 raise ServerError("INTERNAL", "out of luck")
@@ -95,12 +78,13 @@ def test_a_server_that_fails_does_not_decide_about_sentences():
     asked = query.Client(Failing(True), retries=0)
     with pytest.raises(ServerError):
         asked.translate(["Ab. Cd"])
-    assert asked.translate(["Ab."], split_sentences="never")[0].text == "AB"
+    assert asked.translate(["Ab."], split_sentences="never")[0].text == "AB."
 
 
 def test_an_answer_that_is_far_too_short_says_so():
-    (found,) = query.Client(Sentences(False), retries=0).translate(["Ab. " * 60])
-    assert found.is_short and not query.Client(Sentences(True), retries=0).translate(["Ab. " * 60])[0].is_short
+    for has_sentences in (False, True):
+        (found,) = query.Client(Model(has_sentences, reads_one=True), retries=0).translate(["Ab. " * 60])
+        assert found.is_short != has_sentences
 
 
 def test_answers_of_encoders():
@@ -164,26 +148,6 @@ def test_a_server_says_when_to_ask_again(monkeypatch, header, least):
     assert least + 0.25 <= waits[0] <= least + 0.5
 
 
-class Noting:
-    """A transport that notes requests, whose numbers must be Python's; its model expects single sentences."""
-
-    address, servable = "localhost:1", query.Servable("translate")
-
-    def __init__(self):
-        self.asked = []
-
-    def predict(self, signature, inputs):
-        assert {type(value) for values in inputs.values() for value in values} <= {str, int, float}
-        texts = inputs["inputs"]
-        if signature == "sentences":
-            return {}
-        self.asked.append((signature, inputs))
-        if signature == "n_best":
-            rows = [[f"{text.upper()}{rank}" for rank in range(3)] for text in texts]
-            return {"outputs": rows, "scores": [[-1.0, -2.0, -4.0]] * len(texts), "truncated": [False] * len(texts)}
-        return {"outputs": texts, "scores": [0.0] * len(texts), "truncated": [False] * len(texts)}
-
-
 DOORS = {  # a method, its options, what they are in each request
     "alpha": ("translate", {"alpha": 0.75, "extra_length": 3}, {"alpha": 0.75, "extra_length": 3}),
     "seed": ("translate", {"seed": 7, "extra_length": 5}, {"seed": 7, "extra_length": 5}),
@@ -198,21 +162,22 @@ DOORS = {  # a method, its options, what they are in each request
 @pytest.mark.parametrize("split", ["never", "always", None])
 @pytest.mark.parametrize(("method", "options", "sent"), DOORS.values(), ids=DOORS)
 def test_options_reach_every_request_whether_or_not_texts_are_split(method, options, sent, split):
-    transport, done, texts = Noting(), [], ["Ab. Cd ef", "g"]
+    transport, done, texts = Model(has_sentences=True), [], ["Ab. Cd ef", "g"]
     ask = functools.partial(getattr(query.Client(transport, retries=0), method), split_sentences=split)
     answers = ask(texts, on_progress=done.append, **options)
     parts = ["Ab. Cd ef", "g"] if split == "never" else ["Ab.", "Cd ef", "g"]
-    assert sorted(text for _, inputs in transport.asked for text in inputs["inputs"]) == sorted(parts)
+    asked = [(signature, inputs) for signature, inputs in transport.asked if signature != "sentences"]
+    assert sorted(text for _, inputs in asked for text in inputs["inputs"]) == sorted(parts)
     signature = "n_best" if method == "n_best" else "with_options" if sent else "serving_default"
-    for found, inputs in transport.asked:
+    for found, inputs in asked:
         count = len(inputs.pop("inputs"))
         assert found == signature and count <= options.get("batch_size", 3)
         assert inputs == {name: [value] * count for name, value in sent.items()}
-    assert len(transport.asked) == (len(parts) if "batch_size" in options else 1) and sum(done) == len(texts)
+    assert len(asked) == (len(parts) if "batch_size" in options else 1) and sum(done) == len(texts)
     assert [one.parts for one in answers] == [1 if split == "never" else 2, 1]
     if method == "n_best":
         scores = [one.score for one in answers[0].hypotheses]
-        assert scores == [score * answers[0].parts for score in (-1, -2, -4)][: options.get("count")]
+        assert scores == ([0, -1, -2] if split == "never" else [0, -2, -3])[: options.get("count")]
 
 
 def test_what_is_no_list_of_texts():
@@ -244,11 +209,11 @@ def test_a_number_that_cannot_be_is_refused(name, wrong):
     """Nothing is rounded, cut or wrapped."""
     options = {"extra_length": 3, "seed" if name == "seed" else "alpha": 1} | {name: wrong}
     with pytest.raises(UserError, match=rf"^{name}="):
-        query.Client(Noting()).translate(["a"], **options)
+        query.Client(Model()).translate(["a"], **options)
 
 
 def test_numpys_numbers_and_texts_are_those_of_python():
-    transport = Noting()
+    transport = Model()
     texts = np.array(["a", "bc"])
     options = {"seed": np.int64(2**31 - 1), "extra_length": "1e2", "batch_size": np.int32(8)}
     found = query.Client(transport).translate(texts, **options)

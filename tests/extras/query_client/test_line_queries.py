@@ -9,6 +9,7 @@ from t2t_lite.errors import Failure, UserError
 from t2t_lite.extras.query_client import client as query
 from t2t_lite.extras.query_client.line_queries import LineQueries, interact
 from tests import faults
+from tests.extras.query_client.servers import Model
 
 ENCODERS = {
     "classes": (
@@ -98,41 +99,13 @@ def test_a_typed_line_without_its_columns_does_not_end_the_prompt(monkeypatch, c
     assert shown.out.count("Output: ") == 2 and shown.err.startswith("line 1: 1 column. Expected first and second")
 
 
-class NBest:
-    """The three best outputs of a text, of which a short one has two and a blank one has one."""
-
-    address, servable = "localhost:1", query.Servable("model")
-
-    def __init__(self, has_sentences=False):
-        self.has_sentences = has_sentences
-
-    def signatures(self):
-        names = ["serving_default", "n_best", "with_options", "__saved_model_init_op"]
-        names += ["sentences"] * self.has_sentences
-        options = {"alpha": "float", "extra_length": "int32"}
-        return {name: {"inputs": "string"} | (options if name == "with_options" else {}) for name in names}
-
-    def predict(self, signature, inputs):
-        if signature not in self.signatures():
-            raise query.ServerError("INVALID_ARGUMENT", f"no {signature}")
-        texts = inputs["inputs"]
-        if signature != "n_best":
-            outputs, count = [text.upper() for text in texts], len(texts)
-            return {"outputs": outputs, "scores": [0.5] * count, "truncated": [False] * count}
-        counts = [min(len(text.split()) + 1, 3) if text.strip() else 1 for text in texts]
-        rows = [[f"{t.upper()}{n}" if t.strip() else "" for n in range(c)] for t, c in zip(texts, counts, strict=True)]
-        padded = [row + [""] * (3 - len(row)) for row in rows]
-        scores = [[0.0 - n for n in range(count)] + [-3.4028235e38] * (3 - count) for count in counts]
-        return {"outputs": padded, "scores": scores, "truncated": ["cut" in text for text in texts]}
-
-
 @pytest.fixture
 def n_best(tmp_path):
     """Returns what a command writes of some lines."""
 
     def written(text, *arguments, transport=None, **options):
         (tmp_path / "in").write_text(text)
-        queries = LineQueries(query.Client(transport or NBest(), retries=0), *arguments, **options)
+        queries = LineQueries(query.Client(transport or Model(), retries=0), *arguments, **options)
         queries.translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
         return (tmp_path / "out").read_text()
 
@@ -151,18 +124,18 @@ def test_the_best_outputs_of_a_line(n_best, caplog):
 
 def test_what_is_shown_of_a_typed_text(capsys):
     """The best outputs with their scores, or JSON. What is typed is shown so: see test_query_server.test_prompt."""
-    queries = LineQueries(query.Client(NBest(), retries=0), "n_best=2")
+    queries = LineQueries(query.Client(Model(), retries=0), "n_best=2")
     queries.show("a\tb")
     assert capsys.readouterr().out == "Input: a b\nOutput (score 0.000): A B0\nOutput (score -1.000): A B1\n"
-    LineQueries(query.Client(NBest()), as_json=True).show("a")
-    expected = '{"line": 1, "input": "a", "hypotheses": [{"text": "A", "score": 0.5}]}'
+    LineQueries(query.Client(Model()), as_json=True).show("a")
+    expected = '{"line": 1, "input": "a", "hypotheses": [{"text": "A", "score": -1.0}]}'
     assert capsys.readouterr().out == f"Input: a\nOutput: {expected}\n"
 
 
 def test_lines_of_standard_input_have_their_numbers(standard_input, capsys, caplog):
     """They are read in blocks of 256."""
     standard_input("".join(f"a{number}{' cut' if number == 290 else ''}\n" for number in range(1, 301)).encode())
-    LineQueries(query.Client(NBest()), "n_best=1", as_json=True).translate_stdin("-")
+    LineQueries(query.Client(Model()), "n_best=1", as_json=True).translate_stdin("-")
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [one["line"] for one in found] == [*range(1, 301)] and found[289]["truncated"]
     assert all(one["input"].split()[0] == f"a{one['line']}" for one in found)
@@ -174,7 +147,7 @@ def test_lines_of_standard_input_have_their_numbers(standard_input, capsys, capl
 def test_what_is_not_finished_does_not_appear(tmp_path, call, error):
     (tmp_path / "in").write_text("a\nbb\nccc\n")
     (tmp_path / "out").write_text("of yesterday")
-    transport = NBest()
+    transport = Model()
     queries = LineQueries(query.Client(transport, retries=0), batch_size=1)
     with faults.failing(transport, "predict", call, error), pytest.raises((KeyboardInterrupt, query.ServerError)):
         queries.translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
@@ -184,7 +157,7 @@ def test_what_is_not_finished_does_not_appear(tmp_path, call, error):
 
 
 def test_a_short_answer_and_a_truncated_text_are_told(n_best, caplog):
-    short = NBest()
+    short = Model()
     short.predict = lambda signature, inputs: {
         "outputs": [text[:9] for text in inputs["inputs"]], "scores": [0.5] * 3,
         "truncated": [text == "c" for text in inputs["inputs"]],
@@ -206,13 +179,20 @@ def test_json_is_that_of_t2t_decoder(n_best):
         {"line": 1, "input": "a\u2028b", "hypotheses": hypotheses},
         {"line": 2, "input": "", "skipped": True, "hypotheses": [one("", 0.0)]},
     ]
-    assert json.loads(n_best("a\n", as_json=True)) == {"line": 1, "input": "a", "hypotheses": [one("A", 0.5)]}
-    split = json.loads(n_best("Ab cd. De", "n_best=3", as_json=True, transport=NBest(has_sentences=True)))
+    assert json.loads(n_best("a\n", as_json=True)) == {"line": 1, "input": "a", "hypotheses": [one("A", -1.0)]}
+    split = json.loads(n_best("Ab cd. De", "n_best=3", as_json=True, transport=Model(has_sentences=True)))
     texts = [("AB CD.0 DE0", 0.0), ("AB CD.1 DE1", -2.0), ("AB CD.2 DE1", -3.0)]
     assert split["parts"] == 2 and split["hypotheses"] == [one(*pair) for pair in texts]
     encoder = Encoder({"labels": ["A"], "probabilities": [[0.9, 0.1]], "truncated": [False]})
     found = json.loads(n_best("aa\n", as_json=True, transport=encoder))
     assert found == {"line": 1, "input": "aa", "labels": "A", "probabilities": [0.9, 0.1], "truncated": False}
+
+
+def test_options_of_a_search_and_of_samples_go_with_each_request(n_best):
+    for name, key, value in (("alpha", "alpha", 0.75), ("sampling_seed", "seed", 7)):
+        transport = Model()
+        n_best("a\n", f"{name}={value},extra_length=3", transport=transport)
+        assert transport.asked == [("with_options", {"inputs": ["a"], key: [value], "extra_length": [3]})]
 
 
 def test_what_does_not_go_together(n_best):
@@ -232,7 +212,7 @@ def test_an_export_that_lacks_what_is_asked_for_says_what_it_has(n_best):
             n_best("a\n", signature=name)
     with pytest.raises(UserError, match=r"signature_name=with_options: .*: alpha, extra_length"):
         n_best("a\n", signature="with_options")
-    older = NBest()
+    older = Model()
     older.signatures = lambda: {"serving_default": {"inputs": "string"}}
     with pytest.raises(Failure, match=r"no signature n_best. The export has serving_default\.$"):
         n_best("a\n", "n_best=2", transport=older)

@@ -10,11 +10,10 @@ import json
 import shutil
 import sys
 
-import numpy as np
 import pytest
 
 from t2t_lite.extras.query_client import client as query
-from tests.extras.query_client.servers import COMMAND, asker, assert_failure, both, echo, free_ports
+from tests.extras.query_client.servers import COMMAND, assert_failure, both, echo, free_ports
 from tests.integration.conftest import EXPORTED
 from tests.processes import owned, wait_for
 
@@ -62,12 +61,6 @@ def served(request, exports, tmp_path_factory):
 
         wait_for(are_available, 200, why=(folder / "log").read_text)
         yield {"grpc": f"127.0.0.1:{ports[0]}", "rest": f"127.0.0.1:{ports[1]}"}
-
-
-@pytest.fixture
-def ask(call_command):
-    """See `asker`."""
-    return asker(call_command)
 
 
 @pytest.mark.few("stand-in-flags0-2-grpc", "stand-in-flags1-1-rest", "stand-in-flags2-1-grpc", "stand-in-flags3-2-rest")
@@ -172,7 +165,7 @@ def test_status(ask, served, protocol):
 
 @pytest.fixture
 def double():
-    with ServingDouble({"translate": {1: echo}, "images": {1: lambda *_: {"classes": np.zeros(3)}}}) as double:
+    with ServingDouble({"translate": {1: echo}}) as double:
         yield double
 
 
@@ -201,18 +194,6 @@ def test_a_slow_server(ask, double, protocol):
 def test_no_server(ask, protocol):
     server = f"127.0.0.1:{free_ports(1)[0]}"
     assert_failure(ask(server, protocol, "--inputs_once=red"), server, "no answer over", "8500", "refused")
-
-
-@both
-def test_a_model_that_is_no_translation(ask, double, protocol):
-    result = ask(getattr(double, protocol), protocol, "--inputs_once=red", name="images")
-    assert_failure(result, "images", "Expected outputs, scores and truncated")
-
-
-def test_a_seed_goes_with_the_request_to_an_export_that_samples(ask, double):
-    options = "--decode_hparams=sampling_seed=7,extra_length=3,write_beam_scores=true"
-    result = ask(double.grpc, "grpc", "--inputs_once=red", options)
-    assert "RED 7 3" in result.stdout
 
 
 def test_prompt(ask, double, monkeypatch):

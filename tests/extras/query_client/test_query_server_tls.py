@@ -7,16 +7,11 @@ import subprocess
 
 import pytest
 
-from tests.extras.query_client.servers import asker, assert_failure, both, echo
+from tests.extras.query_client.servers import assert_failure, both, echo
 
 pytest.importorskip("t2t_lite.extras.serving")
 
 from tests.extras.serving.serving_double import ServingDouble
-
-
-@pytest.fixture
-def ask(call_command):
-    return asker(call_command)
 
 
 @pytest.fixture(scope="module")

@@ -90,9 +90,8 @@ BROKEN = {
     "an error": (head(b'data: {"error": {"message": "out of luck"}}\n\n'), ServerError, "INTERNAL: out of luck"),
     "something else": (head(b"data: 3\n\n"), Failure, "not a t2t-server: the event"),
     "no text": (head(b"data: {}\n\n"), ServerError, "an event without a text"),
-    "off": (http_answer({"error": "--max_streams"}, "404 Not Found"), ServerError, "not on this server: --max_streams"),
-    "another server": (http_answer(b"<html>", "404 Not Found"), ServerError, "HTTP 404 Not Found"),
     "no HTTP": (b"\x16\x03\x01", ServerError, "does not answer in HTTP"),
+    "off": (http_answer({"error": "--max_streams"}, "404 Not Found"), ServerError, "not on this server: --max_streams"),
 }
 
 
