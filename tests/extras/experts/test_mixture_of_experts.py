@@ -188,7 +188,6 @@ def test_xla_computes_with_all_experts_what_a_graph_does_with_the_chosen_ones():
         ({"num_experts": 0}, "num_experts"),
         ({"loss_coef": -1.0}, r"`loss_coef`.*-1\.0"),
         ({"loss_coef": "a"}, "`loss_coef`.*'a'"),
-        ({"dropout": 1.0}, "`dropout`"),
     ],
 )
 def test_bad_options(options, message):

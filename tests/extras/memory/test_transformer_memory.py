@@ -106,13 +106,6 @@ def test_a_row_that_begins_anew_is_a_fresh_text_and_others_are_untouched():
     np.testing.assert_allclose(found[1:], array(model({**batch, "state": state})["targets"])[1:], atol=1e-6)
 
 
-def test_an_evaluation_may_have_a_longer_memory():
-    model = made(memory_length=4, eval_memory_length=9)
-    lengths = [model.initial_state(2, training=training)["visible"].shape[1] for training in (True, False)]
-    assert lengths == [4, 9]
-    assert made(memory_length=4).initial_state(2)["visible"].shape == (2, 4)
-
-
 def test_a_state_keeps_its_structure_and_counts_padding():
     model = TransformerMemory(VOCAB, memory_length=6, dtype="mixed_bfloat16", **SIZES)
     state = model.initial_state(3)

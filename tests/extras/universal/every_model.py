@@ -12,6 +12,7 @@ ROWS = {
             "basic": {},
             "accumulated": {**_ACT, "act_type": "accumulated", "num_inrecurrence_layers": 2},
             "global": {**_ACT, "act_type": "global", "norm": "post"},
+            "random": {**_ACT, "position_start_index": "random"},
             "step": {**_ACT, "position_start_index": "step", "step_timing_signal_type": "sinusoid"},
         },
         rounding=3e-6,

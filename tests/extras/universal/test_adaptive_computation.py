@@ -1,4 +1,4 @@
-"""Adaptive computation time is tensor2tensor's loop, whose steps can be followed by hand."""
+"""Adaptive computation time, whose steps are followed by hand; test_universal_stack.py has tensor2tensor's loop."""
 
 import numpy as np
 import pytest
@@ -6,39 +6,9 @@ from keras import ops
 
 from t2t_lite import layers
 from t2t_lite.extras.universal.adaptive_computation import Ponder
-from tests.extras.universal.act_in_numpy import act_in_numpy
 from tests.layers.equations import array
 
 STATES = np.random.default_rng(0).normal(size=(3, 6, 8)).astype("float32")
-MATRIX = np.linalg.qr(np.random.default_rng(1).normal(size=(8, 8)))[0].astype("float32")
-
-
-def recurred(halting, states, num_steps, visible=None):
-    """Returns (output, Ponder) of num_steps steps s ← s · MATRIX, with nothing added before them."""
-    output, ponder = ops.zeros_like(states), Ponder.of(states)
-    for _ in range(num_steps):
-        p = halting(states)
-        p = p if visible is None else halting.average(p, visible)
-        weights, ponder = ponder.advanced(p, halting.threshold)
-        states = ops.matmul(states, MATRIX)
-        output = halting.mixed(output, states, weights)
-    return array(output), ponder
-
-
-@pytest.mark.parametrize("bias", [-1.0, 0.0, 1.0])
-@pytest.mark.parametrize("act_type", ["basic", "accumulated", "global"])
-def test_it_is_the_loop_of_tensor2tensor(act_type, bias):
-    """With biases by which few positions halt before the last step, some, and most."""
-    halting = layers.AdaptiveComputation(act_type, bias_init=bias)
-    halting.build(STATES.shape)
-    w, b = array(halting.gate.kernel)[:, 0], bias
-    expected, steps, remainders, computed = act_in_numpy(STATES, lambda s: s @ MATRIX, lambda s, _: s, (w, b), act_type)
-    output, ponder = recurred(halting, STATES, 4, np.ones((1, 1, 6), "bool") if act_type == "global" else None)
-    np.testing.assert_allclose(output, expected, atol=1e-6)
-    steps, remainders = (np.broadcast_to(x.reshape(3, -1), (3, 6)) for x in (steps, remainders))
-    np.testing.assert_array_equal(array(ponder.steps), steps)
-    np.testing.assert_allclose(array(ponder.remainder), remainders, atol=3e-7)
-    assert computed <= 4 and (bias > 0 or act_type == "global" or len(np.unique(steps)) > 1)
 
 
 def test_three_positions_by_hand():

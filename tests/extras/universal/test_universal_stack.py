@@ -116,21 +116,26 @@ def test_positions_may_begin_anywhere_in_training():
     assert (found[0] == found[2]).all() and (found[0] != found[1]).mean() > 0.5
 
 
+@pytest.mark.parametrize("bias", [-1.0, 0.0, 1.0])
 @pytest.mark.parametrize("act_type", ["basic", "accumulated", "global"])
-def test_halting_is_that_of_tensor2tensor(act_type):
-    stack = encoder(act_type)
+def test_halting_is_that_of_tensor2tensor(act_type, bias):
+    """With biases by which few positions halt before the last step, some, and most."""
+    stack, context = encoder(act_type), layers.Context()
     stack.build(X.shape)
-    stack.halting.gate.set_weights([0.3 * array(stack.halting.gate.kernel), np.zeros(1)])
-    gate = array(stack.halting.gate.kernel)[:, 0], 0.0
-    expected, steps, _, _ = act_in_numpy(
+    stack.halting.gate.set_weights([0.3 * array(stack.halting.gate.kernel), np.full(1, bias)])
+    gate = array(stack.halting.gate.kernel)[:, 0], bias
+    expected, steps, remainders, computed = act_in_numpy(
         X,
         lambda state: array(stack.layers[0](state)),
         lambda state, step: array(stack.signals(state, step=step)),
         gate,
         act_type,
     )
-    assert act_type == "global" or len(np.unique(steps)) > 1
-    np.testing.assert_allclose(array(stack(X)), expected, atol=1e-5)
+    assert computed <= 4 and (bias or act_type == "global" or len(np.unique(steps)) > 1)
+    np.testing.assert_allclose(array(stack(X, context=context)), expected, atol=1e-5)
+    steps, remainders = (np.broadcast_to(x.reshape(len(X), -1), X.shape[:2]) for x in (steps, remainders))
+    np.testing.assert_array_equal(array(context.results.total("ponder_steps")), steps)
+    np.testing.assert_allclose(array(context.results.total("cost")), 0.01 * (steps + remainders), atol=1e-6)
 
 
 @pytest.mark.slow

@@ -3,4 +3,4 @@
 from t2t_lite import layers
 from tests.layers.layer_rows import Row
 
-ROWS = {"SegmentAttention": Row(layers.SegmentAttention, {"num_heads": 2})}
+ROWS = {"SegmentAttention": Row(layers.SegmentAttention, {"num_heads": 2, "clamp_length": 3})}

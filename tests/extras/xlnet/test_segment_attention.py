@@ -120,24 +120,14 @@ def test_a_row_that_sees_nothing_is_finite(layer):
     assert np.isfinite(array(layer(np.concatenate([STATES, QUERIES], 1), context=context, attention_mask=mask))).all()
 
 
-def test_its_configuration_makes_it_again(layer):
-    again = SegmentAttention.from_config(layer.get_config())
-    again.build((None, None, 8))
-    assert again.get_config() == layer.get_config() and again.score.clamp_length == 3
-    assert [weight.shape for weight in again.weights] == [weight.shape for weight in layer.weights]
-
-
 def test_what_it_does_not_do_is_refused(layer):
     with pytest.raises(ValueError, match="`pattern` must be 'full'"):
         SegmentAttention(2, pattern={"type": "window", "neighborhood": 3})
+    with pytest.raises(ValueError, match=r"position_dropout=1\.5"):
+        SegmentAttention(2, position_dropout=1.5)
     for more in ({"value": STATES}, {"use_causal_mask": True}):
         with pytest.raises(ValueError, match=r"SegmentAttention: .*self-attention"):
             layer(STATES, context=SegmentContext(segments=SEGMENTS), **more)
-
-
-def test_a_rate_out_of_its_range_is_refused():
-    with pytest.raises(ValueError, match=r"position_dropout=1\.5"):
-        SegmentAttention(2, position_dropout=1.5)
 
 
 def test_distances_of_queries_at_any_place():

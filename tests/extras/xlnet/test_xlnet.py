@@ -124,14 +124,6 @@ def test_shapes_are_those_of_symbolic_calls(model, head):
     assert all(size in (None, real) for size, real in zip(found.shape, logits.shape, strict=True))
 
 
-@pytest.mark.long
-def test_compiled_is_the_same():
-    tf = pytest.importorskip("tensorflow")
-    model, batch = made("class"), {"inputs": tf.constant(padded(INPUTS))}
-    compiled = tf.function(lambda batch: model(batch, training=False), jit_compile=True)(batch)
-    np.testing.assert_allclose(compiled, logits_of(model, batch), atol=1e-5)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name, parameters", [("xlnet_base", 116_718_336 + 32_000), ("xlnet_large", 360_300_800)])
 def test_parameters_are_as_many_as_published(name, parameters):
