@@ -12,7 +12,7 @@ import pytest
 from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
-from t2t_lite.export import export_ctranslate2, formats
+from t2t_lite.export import export_ctranslate2
 from t2t_lite.export.formats import destinations_text
 from t2t_lite.extras.ctranslate2.ctranslate2 import model_spec
 from t2t_lite.extras.ctranslate2.quantizations import QUANTIZATIONS
@@ -221,12 +221,9 @@ def test_mistakes_of_flags(call_command, assert_user_error, flags, words):
     assert_user_error(call_command("t2t-exporter", "--output_dir=run", *flags), *words)
 
 
-def test_what_it_lacks_is_among_the_destinations():
+def test_it_is_among_the_destinations():
     lines = {line.split()[0]: line for line in destinations_text(translator_of(activation="swiglu").model).splitlines()}
     assert lines["ctranslate2"].endswith("yes")
-    options = {"self_attention": {"type": "restricted", "neighborhood": 9}, "activation": "swiglu"}
-    (reason,) = formats.obstacles("ctranslate2", translator_of(**options).model)
-    assert "self_attention=restricted(neighborhood=9) (hparam self_attention_type)" in reason
 
 
 def test_quantizations_are_those_of_ctranslate2():

@@ -1,26 +1,22 @@
 """ALBERT's vocabulary: its clean-up, its special tokens, and what is refused of it."""
 
 import json
-import os
 import pathlib
 
 import pytest
 
-import t2t_lite
-from t2t_lite.errors import UserError
-from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.extras.hugging_face.encoder_folders import write_encoder
 from tests.extras.hugging_face.folders import refuses_import
+from tests.extras.hugging_face.in_and_out import in_and_out_twice, loaded, refuses_export
 from tests.extras.hugging_face.tokenizer_files import changed, refused, unigram, write
 
 
 @pytest.mark.long
 def test_beside_a_mask_of_an_albert_a_new_word_begins_as_in_its_tokenizer(tmp_path):
     folder, _ = write_encoder(tmp_path / "theirs", "AlbertForMaskedLM")
-    import_hugging_face(folder, str(tmp_path / "run"))
-    predictor = t2t_lite.load(str(tmp_path / "run"))
+    predictor = loaded(folder, tmp_path / "run")
     encoder = predictor.encoders["inputs"]
     expected = [*encoder.encode("the"), encoder.pieces(range(encoder.vocab_size)).index("[MASK]")]
     assert predictor.read("the [MASK]cafe").rows == [[*expected, *encoder.encode("cafe"), 1]]
@@ -30,34 +26,23 @@ def test_beside_a_mask_of_an_albert_a_new_word_begins_as_in_its_tokenizer(tmp_pa
 def test_an_albert_cleans_texts_up(tmp_path):
     """As its tokenizer does: quotation marks, accents, case. The second time the model's own rules do all of it."""
     folder, _ = write_encoder(tmp_path / "theirs", "AlbertForMaskedLM")
-    import_hugging_face(folder, str(tmp_path / "run"))
-    predictor = t2t_lite.load(str(tmp_path / "run"))
-    export_hugging_face(predictor, str(tmp_path / "out"))
-    import_hugging_face(str(tmp_path / "out"), str(tmp_path / "again"))
-    for encoder in (predictor.encoders["inputs"], t2t_lite.load(str(tmp_path / "again")).encoders["inputs"]):
-        for text, same in (
-            ("Cafe\u0301 NA\u00cfVE", "cafe naive"),
-            ("``the''", '"the"'),
-            ("\uff11\u2461\u3000in", "12 in"),
-        ):
-            assert encoder.encode(text) == encoder.encode(same) and encoder.encode(same), text
-        assert encoder.tf_encode(["Caf\u00e9"]).to_list() == [encoder.encode("cafe")]
+    for predictor in in_and_out_twice(folder, tmp_path):
+        encoder = predictor.encoders["inputs"]
+        text, same = "``Cafe\u0301'' NA\u00cfVE \uff11\u2461\u3000in", '"cafe" naive 12 in'
+        assert encoder.tf_encode([text]).to_list() == [encoder.encode(text)] == [encoder.encode(same)]
     config = pathlib.Path(folder, "tokenizer_config.json")
     config.write_text(json.dumps({"do_lower_case": False}))
-    import_hugging_face(folder, str(tmp_path / "cased"))
-    encoder = t2t_lite.load(str(tmp_path / "cased")).encoders["inputs"]
+    encoder = loaded(folder, tmp_path / "cased").encoders["inputs"]
     assert encoder.encode("Caf\u00e9") != encoder.encode("caf\u00e9") == encoder.encode("cafe")
 
 
 @pytest.mark.slow
 def test_a_vocabulary_that_was_learned_here_is_refused(tmp_path):
     folder, _ = write_encoder(tmp_path / "theirs", "AlbertForMaskedLM")
-    predictor = t2t_lite.load(os.path.dirname(import_hugging_face(folder, str(tmp_path / "run"))))
+    predictor = loaded(folder, tmp_path / "run")
     train_sentencepiece(["the cafe"] * 9, str(tmp_path / "own"), 280, user_defined_symbols=["[MASK]"])
     predictor.encoders["inputs"] = SentencePieceEncoder(str(tmp_path / "own.model"))
-    with pytest.raises(UserError, match=r"own.model: lacks \[CLS\]\. Expected .* WordPiece"):
-        export_hugging_face(predictor, str(tmp_path / "x"))
-    assert not (tmp_path / "x").exists()
+    refuses_export(predictor, tmp_path, "own.model: lacks [CLS]. Expected ", "WordPiece")
 
 
 def test_added_tokens_of_an_albert_are_refused_by_name(tmp_path):

@@ -1,6 +1,5 @@
 """Pre-norm models as Blenderbots: what is written computes the same by Blenderbot's own equations, and comes back."""
 
-import json
 import os
 import pathlib
 
@@ -12,10 +11,16 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.extras.hugging_face.translation_models import divided
-from t2t_lite.text.vocabulary import SentencePieceEncoder
-from tests.decoding.runs import make_run
 from tests.export.models import translator_of
-from tests.extras.hugging_face.folders import changed, json_with, spoil, tensors_of, tensors_with
+from tests.extras.hugging_face.folders import (
+    changed,
+    config_of,
+    json_with,
+    spoil,
+    tensors_of,
+    tensors_with,
+    two_vocabularies,
+)
 
 HEADS = 2
 TENSOR2TENSOR = {"norm": "pre", "norm_epsilon": 1e-6, "position_layout": "tensor2tensor"}
@@ -33,9 +38,7 @@ OPTIONS = {
 @pytest.fixture(scope="module")
 def encoders(tmp_path_factory):
     """One SentencePiece vocabulary for both sides."""
-    run = make_run(tmp_path_factory.mktemp("run"), steps=(), vocab_size=320)
-    one = SentencePieceEncoder(str(next(run.glob("vocab.*.model"))))
-    return {"inputs": one, "targets": one}
+    return dict.fromkeys(("inputs", "targets"), two_vocabularies(tmp_path_factory)["inputs"])
 
 
 @pytest.fixture(scope="module", params=OPTIONS)
@@ -51,7 +54,7 @@ class Blenderbot:
 
     def __init__(self, folder):
         self.weights = {name: tensor.astype("float64") for name, tensor in tensors_of(folder).items()}
-        self.config = json.loads(pathlib.Path(folder, "config.json").read_text())
+        self.config = config_of(folder)
 
     def logits(self, inputs, decoder_inputs):
         memory = self.stack("encoder", inputs, None)
@@ -113,14 +116,10 @@ def test_out_and_in_and_out_again_is_the_same_to_the_bit(exported, tmp_path):
     import_hugging_face(folder, str(tmp_path / "run"), languages=("en", "de"))
     again = Translator.load(str(tmp_path / "run"))
     second = export_hugging_face(again, str(tmp_path / "hf"))
-    for name in (
-        "model.safetensors",
-        "config.json",
-        "generation_config.json",
-        "vocab.json",
-        "source.spm",
-        "target.spm",
-    ):
+    names = (
+        "model.safetensors", "config.json", "generation_config.json", "vocab.json", "source.spm", "target.spm"
+    )  # fmt: skip
+    for name in names:
         assert pathlib.Path(second, name).read_bytes() == pathlib.Path(folder, name).read_bytes(), name
     found = again.model.config
     if options.get("position", "sinusoidal") == "sinusoidal" and "target_space_embedding" not in options:
@@ -139,8 +138,7 @@ def test_there_is_room_for_the_longest_input_only_as_far_as_the_table_goes(expor
     translator, folder, _ = exported
     rows = translator.model.config["max_position"] if translator.model.config["position"] == "learned" else 1024
     config, search, tokenizer = (
-        json.loads(pathlib.Path(folder, f"{name}.json").read_text())
-        for name in ("config", "generation_config", "tokenizer_config")
+        config_of(folder, f"{name}.json") for name in ("config", "generation_config", "tokenizer_config")
     )
     assert config["max_position_embeddings"] == rows == len(tensors_of(folder)["model.decoder.embed_positions.weight"])
     assert tokenizer["model_max_length"] <= rows and search["max_length"] == min(512, rows)
@@ -167,9 +165,7 @@ def of_tensor2tensor(encoders, tmp_path_factory):
         ("config.json", json_with(tie_word_embeddings=False), "tie_word_embeddings=False"),
         ("config.json", json_with(share_encoder_decoder_embeddings=False), "share_encoder_decoder_embeddings=False"),
         ("config.json", json_with(max_position_embeddings=-1), "max_position_embeddings=-1"),
-        ("config.json", json_with(max_position_embeddings=2.5), "max_position_embeddings.*a whole number"),
         ("config.json", json_with(max_position_embeddings=1000), "embed_positions.weight is float32 1024 x 8"),
-        ("config.json", json_with(vocab_size=10_000_000), "float32 320 x 8"),
         ("config.json", json_with(model_type="marian"), "layer_norm.* does not belong"),
         ("model.safetensors", tensors_with(lambda t: t.pop("model.encoder.layer_norm.bias")), "layer_norm.bias is mis"),
         ("model.safetensors", tensors_with(lambda t: spoil(t, "model.decoder.embed_positions.weight", np.nan)),

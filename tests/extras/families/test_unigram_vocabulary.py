@@ -6,7 +6,6 @@ import pytest
 import sentencepiece
 
 from t2t_lite.errors import UserError
-from t2t_lite.extras.families.charsmaps import clean_up
 from t2t_lite.extras.families.unigram_vocabulary import adopted
 from t2t_lite.text.sentencepiece_model import ModelProto
 
@@ -59,20 +58,3 @@ def test_damaged_rules_are_named(model):
     proto.normalizer_spec.precompiled_charsmap = b"\x08\0\0\0" + b"\xff" * 9
     with pytest.raises(UserError, match=r"spiece\.model"):
         adopted(proto.SerializeToString(), "spiece.model", False, True)
-
-
-@pytest.mark.parametrize(
-    ("types", "expected"),
-    [
-        (["NFKD", "StripAccents", "Lowercase"], {"do_lower_case": True, "keep_accents": False}),
-        (["NFKD", "StripAccents"], {"do_lower_case": False, "keep_accents": False}),
-        ([], {"do_lower_case": False, "keep_accents": True}),
-    ],
-)
-def test_a_tokenizer_json_says_what_is_cleaned_up(types, expected):
-    quotes = [{"type": "Replace", "pattern": {"String": mark}, "content": '"'} for mark in ("``", "''")]
-    rules = [*quotes, *({"type": each} for each in types), {"type": "Precompiled"}]
-    tokenizer = {"model": {"type": "Unigram"}, "normalizer": {"type": "Sequence", "normalizers": rules}}
-    assert clean_up(tokenizer, "tokenizer.json") == expected
-    tokenizer["normalizer"] = {"type": "Precompiled"}
-    assert clean_up(tokenizer, "tokenizer.json") == {}

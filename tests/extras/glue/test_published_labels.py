@@ -93,15 +93,11 @@ def test_sizes_and_addresses_are_as_published(name):
     assert registry.problem(f"{name}_characters").url == problem.url
 
 
-def test_the_test_set_of_snli(tmp_path, downloads):
+def test_the_test_set_of_snli_and_pairs_on_which_annotators_do_not_agree(tmp_path, downloads):
     problem = generated("stanford_nli_characters", tmp_path, downloads)
     encoder = problem.get_feature_encoders(str(tmp_path))["inputs"]
     rows = read_examples(Records(problem, str(tmp_path), DatasetSplit.TEST).paths)
     assert {encoder.decode(parts_of(row["inputs"])[1]) for row in rows} == {"test"}
-
-
-def test_pairs_on_which_annotators_do_not_agree_are_counted(tmp_path, downloads):
-    problem = generated("stanford_nli_characters", tmp_path, downloads)
     assert find_manifest(problem, str(tmp_path))["splits"]["train"]["removed"] == {"no label": 1}
 
 

@@ -6,6 +6,7 @@ import json
 import pathlib
 import re
 import urllib.parse
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -40,6 +41,17 @@ class Capitals:
         return {"outputs": np.array([text.encode() for text in outputs], object), "truncated": truncated}
 
 
+def versions_of(**signatures):
+    """Versions of exports, the newest of which has some signatures."""
+    versions, export = Versions(), SimpleNamespace(signatures=signatures)
+    versions.find, versions.folder = lambda version=None: (2, export), "exports"
+    return versions
+
+
+def api_of(versions, codes, batcher=None):
+    return in_t2t_server.api(SimpleNamespace(libretranslate=codes, max_batch_size=4), versions, batcher)
+
+
 @pytest.fixture
 def asked():
     return []
@@ -49,12 +61,8 @@ def asked():
 def ask(asked, monkeypatch):
     """Asks a server whose model protects tags."""
     monkeypatch.setattr(LibreTranslateApi, "_protects_tags", lambda self, version: True)
-    versions = Versions()
-    versions.find = lambda version=None: (2, type("Export", (), {"signatures": {"serving_default": Capitals(asked)}}))
-    versions.folder = "exports"
-    flags = type("Flags", (), {"libretranslate": ["en", "pt_BR"], "max_batch_size": 4})
-    batcher = rest_server().batcher
-    api = in_t2t_server.api(flags, versions, batcher)
+    versions = versions_of(serving_default=Capitals(asked))
+    api = api_of(versions, ["en", "pt_BR"], rest_server().batcher)
     ask = asker(rest_server(versions=versions, apis=[api]))
 
     def answer(path, method="POST", form=False, **fields):
@@ -128,11 +136,8 @@ def test_detection_is_refused_by_name_and_bad_forms_too(ask):
     assert status == 400 and "several values of source" in answer["error"]
     for body in (b"q=%ff", b"q=\xff"):
         with pytest.raises(libretranslate_api.Refusal, match="UTF-8"):
-            libretranslate_api._fields(type("Body", (), {"kind": FORM, "data": body}))
-
-
-def test_forms_in_parts_are_refused_by_name():
-    body = type("Body", (), {"kind": "multipart/form-data", "data": b"--a"})
+            libretranslate_api._fields(SimpleNamespace(kind=FORM, data=body))
+    body = SimpleNamespace(kind="multipart/form-data", data=b"--a")
     with pytest.raises(libretranslate_api.Refusal, match="multipart/form-data is not supported"):
         libretranslate_api._fields(body)
 
@@ -141,16 +146,13 @@ def test_other_models_are_refused(translate, monkeypatch):
     """At the start, and if a later version replaces the model that translated."""
     monkeypatch.setattr(Capitals, "is_of_texts", False)
     assert translate(q="a")[0] == 501
-    versions, export = Versions(), type("Export", (), {"signatures": {"serving_default": Capitals([])}})
-    versions.find, versions.folder = lambda: (2, export), "exports"
-    flags = type("Flags", (), {"libretranslate": ["en", "de"], "max_batch_size": 4})
+    codes, signature = ["en", "de"], Capitals([])
     with pytest.raises(UserError, match=r"^--libretranslate=en,de: exports/2 does not translate texts\. Export a"):
-        in_t2t_server.api(flags, versions, None)
+        api_of(versions_of(serving_default=signature), codes)
     monkeypatch.setattr(Capitals, "is_of_texts", True)
-    in_t2t_server.api(flags, versions, None)
-    export.signatures["generate"] = export.signatures["serving_default"]  # as in exports of language models
-    with pytest.raises(UserError, match="does not translate texts"):
-        in_t2t_server.api(flags, versions, None)
+    assert api_of(versions_of(serving_default=signature), codes)
+    with pytest.raises(UserError, match="does not translate texts"):  # as exports of language models
+        api_of(versions_of(serving_default=signature, generate=signature), codes)
 
 
 @pytest.mark.slow  # generates a vocabulary and builds a model
@@ -170,15 +172,13 @@ def test_the_problem_of_an_export_has_its_settings(tmp_path):
 @pytest.mark.parametrize("languages", [("de-AT", "en"), ("de", "fr"), ("zh-Hant", "zh-Hans"), None])
 def test_the_languages_in_the_wrong_order_are_refused(monkeypatch, languages):
     codes = ["zh-Hans", "zh-Hant"] if languages and "zh-Hans" in languages else ["en", "de"]
-    versions, export = Versions(), type("Export", (), {"signatures": {"serving_default": Capitals([])}})
-    versions.find, versions.folder = lambda: (2, export), "exports"
-    monkeypatch.setattr(libretranslate_api, "problem_of", lambda path: type("Problem", (), {"languages": languages}))
-    flags = type("Flags", (), {"libretranslate": codes, "max_batch_size": 4})
+    versions = versions_of(serving_default=Capitals([]))
+    monkeypatch.setattr(libretranslate_api, "problem_of", lambda path: SimpleNamespace(languages=languages))
     if languages == ("de-AT", "en"):
         with pytest.raises(UserError, match=r"exports/2 translates from de-AT to en\. .*: --libretranslate=de-AT,en\."):
-            in_t2t_server.api(flags, versions, None)
+            api_of(versions, codes)
     else:
-        in_t2t_server.api(flags, versions, None)
+        assert api_of(versions, codes)
 
 
 @pytest.mark.parametrize(
@@ -187,11 +187,11 @@ def test_the_languages_in_the_wrong_order_are_refused(monkeypatch, languages):
      (["en", "xx"], "'xx' is not a language code"), (["en", "../de"], "'../de'")],
 )  # fmt: skip
 def test_codes_of_the_flag_are_checked(codes, message):
-    in_t2t_server.check(type("Flags", (), {"libretranslate": []}))
-    in_t2t_server.check(type("Flags", (), {"libretranslate": ["en", "zh_Hant"]}))
+    in_t2t_server.check(SimpleNamespace(libretranslate=["en", "zh_Hant"]))
     with pytest.raises(UserError, match=message):
-        in_t2t_server.check(type("Flags", (), {"libretranslate": codes}))
+        in_t2t_server.check(SimpleNamespace(libretranslate=codes))
 
 
 def test_without_the_flag_there_is_no_api():
-    assert in_t2t_server.api(type("Flags", (), {"libretranslate": []}), None, None) is None
+    in_t2t_server.check(SimpleNamespace(libretranslate=[]))
+    assert api_of(None, []) is None

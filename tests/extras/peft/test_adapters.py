@@ -32,15 +32,18 @@ def adapter_of(folder):
     return config_of(folder, "adapter_config.json"), read_tensors(data, FILE)
 
 
+def made(kind, targets, folder):
+    """Returns (path of the base, path of the run with LoRA, path of its adapter)."""
+    base = base_run(kind, folder / "base")
+    tuned = tuned_run(base, str(folder / "tuned"), lora_targets=targets)
+    return base, tuned, export_adapter(t2t_lite.load(tuned), str(folder / "adapter"))
+
+
 @pytest.fixture(scope="module", params=["bert", "gpt2", "paper"])
 def saved(request, tmp_path_factory):
-    """(path of the base, path of the run with LoRA, path of its adapter)."""
-    folder = tmp_path_factory.mktemp(request.param)
-    base = base_run(request.param, folder / "base")
+    """See `made`."""
     targets = {"gpt2": "query/value/filter"}.get(request.param, "")
-    tuned = tuned_run(base, str(folder / "tuned"), lora_targets=targets)
-    export_adapter(t2t_lite.load(tuned), str(folder / "adapter"))
-    return base, tuned, str(folder / "adapter")
+    return made(request.param, targets, tmp_path_factory.mktemp(request.param))
 
 
 @pytest.mark.slow
@@ -92,11 +95,7 @@ def test_the_same_run_again(saved, tmp_path):
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("bert")
-    base = base_run("bert", folder / "base")
-    tuned = tuned_run(base, str(folder / "tuned"), lora_targets="query/value")
-    export_adapter(t2t_lite.load(tuned), str(folder / "adapter"))
-    return base, tuned, folder / "adapter"
+    return made("bert", "query/value", tmp_path_factory.mktemp("bert"))
 
 
 def changed(bert, tmp_path, config=None, tensors=None, facts=False):
@@ -105,8 +104,8 @@ def changed(bert, tmp_path, config=None, tensors=None, facts=False):
     shutil.copytree(bert[2], folder)
     if not facts:
         (folder / "t2t_lite.json").unlink()
-    for path, change in ((folder / "adapter_config.json", config),):
-        path.write_text(json.dumps({**json.loads(path.read_text()), **(change or {})}))
+    path = folder / "adapter_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | (config or {})))
     if tensors:
         write_tensors(str(folder / FILE), tensors(adapter_of(folder)[1]))
     return str(folder)
@@ -117,7 +116,7 @@ def test_a_base_with_another_head(bert, tmp_path):
     """The adapter brings its head, with the labels that t2t_lite.json has."""
     folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
     import_hugging_face(folder, str(tmp_path / "masks"))
-    import_adapter(str(bert[2]), str(tmp_path / "masks"), str(tmp_path / "run"))
+    import_adapter(bert[2], str(tmp_path / "masks"), str(tmp_path / "run"))
     predictor = t2t_lite.load(str(tmp_path / "run"))
     assert predictor.problem.name == "classify_own" and predictor.labels == ["red", "green", "blue"]
     np.testing.assert_allclose(logits(str(tmp_path / "run")), logits(bert[1]), atol=1e-5)
@@ -183,7 +182,7 @@ def test_an_adapter_of_another_base(bert, tmp_path):
     """Of the same sizes: only the fingerprint differs."""
     other = tuned_run(bert[0], str(tmp_path / "other"))
     with pytest.raises(UserError, match=r"belongs to a different base: .*--base=RUN"):
-        import_adapter(str(bert[2]), other, str(tmp_path / "run"))
+        import_adapter(bert[2], other, str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 
 

@@ -1,19 +1,16 @@
 """XLNet in Hugging Face's folders: the same weights after a round trip, what its runs answer, and clear refusals."""
 
-import json
 import logging
-import pathlib
 
 import numpy as np
 import pytest
 
-import t2t_lite
 from t2t_lite.export import export_saved_model
-from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from tests.export.served import served
 from tests.extras.hugging_face.family_rows import WRITTEN, FamilyRow, families_are_as_published
-from tests.extras.hugging_face.folders import config_of, refuses_import, tensors_of
+from tests.extras.hugging_face.folders import config_of, configure, refuses_import
+from tests.extras.hugging_face.in_and_out import assert_same_tensors, exported, in_and_out_twice, loaded
 from tests.extras.hugging_face.published_weights import weights_are_as_published
 from tests.extras.xlnet.xlnet_folders import CLASSES, LABELS, write_xlnet
 
@@ -48,15 +45,13 @@ def test_in_and_out_again(tmp_path, class_name):
     """Weights, vocabulary and settings are the same, bit by bit; a second time as well."""
     folder, tensors = write_xlnet(tmp_path / "theirs", class_name, dropout=0.2, layer_norm_eps=1e-9, clamp_len=7)
     twice = class_name == "XLNetForSequenceClassification"
-    for number, source in enumerate((folder, str(tmp_path / "0"))[: 1 + twice]):
-        run = str(tmp_path / f"run{number}")
-        assert import_hugging_face(source, run) == f"{run}/model.ckpt-0"
-        export_hugging_face(t2t_lite.load(run), str(tmp_path / str(number)), license="MIT")
-    again = tensors_of(tmp_path / str(number))
-    assert again.keys() == tensors.keys()
-    for name, array in tensors.items():
-        if not name.endswith("mask_emb") or "LMHead" in class_name:  # of other heads there is none here
-            np.testing.assert_array_equal(again[name], array, err_msg=name)
+    if twice:
+        in_and_out_twice(folder, tmp_path)
+    else:
+        exported(loaded(folder, tmp_path / "run"), tmp_path / "0")
+    if "LMHead" not in class_name:  # of other heads there is none here
+        tensors["transformer.mask_emb"] = np.zeros_like(tensors["transformer.mask_emb"])
+    assert_same_tensors(tmp_path / str(int(twice)), tensors)
     assert config_of(folder).items() <= config_of(tmp_path / "0").items()
     for name in ("model.safetensors", "config.json", "tokenizer_config.json", "spiece.model") * twice:
         assert (tmp_path / "0" / name).read_bytes() == (tmp_path / "1" / name).read_bytes()
@@ -66,9 +61,7 @@ def test_in_and_out_again(tmp_path, class_name):
 def words(tmp_path_factory):
     """The Predictor of a language model."""
     folder = tmp_path_factory.mktemp("words")
-    write_xlnet(folder / "theirs", "XLNetLMHeadModel")
-    import_hugging_face(str(folder / "theirs"), str(folder / "run"))
-    return t2t_lite.load(str(folder / "run"))
+    return loaded(write_xlnet(folder / "theirs", "XLNetLMHeadModel")[0], folder / "run")
 
 
 @pytest.mark.long
@@ -90,14 +83,8 @@ def test_what_a_language_model_answers(words):
 @pytest.mark.slow
 def test_texts_are_cleaned_up(words):
     """As its tokenizer does, in the graph, too: quotation marks and accents, while capital letters stay."""
-    encoder = words.encoders["inputs"]
-    for text, same in (
-        ("Cafe\u0301 na\u00efve", "Cafe naive"),
-        ("``the''", '"the"'),
-        ("\uff11\u2461\u3000in", "12 in"),
-    ):
-        assert encoder.encode(text) == encoder.encode(same) and encoder.encode(same), text
-        assert encoder.tf_encode([text]).to_list() == [encoder.encode(same)]
+    encoder, text, same = words.encoders["inputs"], "``Cafe\u0301'' \uff11\u2461\u3000in", '"Cafe" 12 in'
+    assert encoder.tf_encode([text]).to_list() == [encoder.encode(text)] == [encoder.encode(same)]
     assert encoder.encode("The") != encoder.encode("the")
 
 
@@ -117,15 +104,13 @@ def test_an_export_answers_as_python(words, tmp_path):
 @pytest.mark.slow
 def test_classes_of_pairs_and_a_body_alone(tmp_path, caplog):
     folder, _ = write_xlnet(tmp_path / "classes", "XLNetForSequenceClassification")
-    import_hugging_face(folder, str(tmp_path / "run"), problem="classify_pair_own")
-    predictor = t2t_lite.load(str(tmp_path / "run"))
+    predictor = loaded(folder, tmp_path / "run", problem="classify_pair_own")
     one, other = predictor.predict([("the", "cafe"), ("the cafe", "the")])
     assert predictor.labels == LABELS and one.probabilities != other.probabilities
     folder, tensors = write_xlnet(tmp_path / "body", "XLNetModel", prefix=False)
     with caplog.at_level(logging.WARNING):
-        import_hugging_face(folder, str(tmp_path / "body_run"))
+        model = loaded(folder, tmp_path / "body_run").model
     assert "has no head" in caplog.text
-    model = t2t_lite.load(str(tmp_path / "body_run")).model
     np.testing.assert_array_equal(model.query, tensors["mask_emb"])
     np.testing.assert_array_equal(
         model.encoder.layers[1].self_attention.layer.segment_table, tensors["layer.1.rel_attn.seg_embed"]
@@ -149,8 +134,7 @@ def test_classes_of_pairs_and_a_body_alone(tmp_path, caplog):
 )
 def test_what_no_model_here_has_is_refused(tmp_path, config, message):
     folder, _ = write_xlnet(tmp_path / "theirs", "XLNetLMHeadModel")
-    path = pathlib.Path(folder, "config.json")
-    path.write_text(json.dumps(config_of(folder) | config))
+    configure(folder, **config)
     refuses_import(folder, tmp_path, message)
 
 
