@@ -17,9 +17,8 @@ from t2t_lite.extras.query_client.addresses import RETRIES, TIMEOUT, Address, Se
 from t2t_lite.extras.query_client.served_answers import (
     NoTranslations,
     ServedAnswer,
+    answer_of,
     answer_parts,
-    answers_of,
-    n_best_of,
     parts_of,
 )
 from t2t_lite.settings.ranges import settings_of, typed_value
@@ -99,11 +98,7 @@ class Client:
         signature = "with_options" if options else "serving_default"
         # Each text has its own value, because a server that batches requests does not accept scalars.
         inputs = {"inputs": texts} | {name: [value] * len(texts) for name, value in options.items()}
-        answers = [None] * len(texts)
-        for places, outputs in self._in_batches(texts, signature, inputs, batch_size, on_progress):
-            for i, answer in zip(places, answers_of(outputs, len(places), self._where), strict=True):
-                answers[i] = answer.checked(texts[i])
-        return answers
+        return self._answers(signature, inputs, texts, batch_size, on_progress, self._checked)
 
     def n_best(self, texts, *, count=None, split_sentences=None, batch_size=32, on_progress=None):
         """Translates texts, and returns a list of ServedAnswer with up to `count` hypotheses, in the same order.
@@ -121,9 +116,8 @@ class Client:
         if parts := parts_of(texts, split_sentences, self._has_sentences):
             translate = functools.partial(self.n_best, count=count, split_sentences="never", batch_size=batch_size)
             return answer_parts(translate, parts, on_progress)
-        options = {"signature": "n_best", "batch_size": batch_size, "on_progress": on_progress}
-        rows = self.predict({"inputs": texts}, **options)
-        return [n_best_of(row, count, self._where).checked(text) for row, text in zip(rows, texts, strict=True)]
+        checked = functools.partial(self._checked, count=count)
+        return self._answers("n_best", {"inputs": texts}, texts, batch_size, on_progress, checked)
 
     def stream(self, prompt, **options):
         """Streams the continuation of a text from a t2t-server over REST. A failed request is not repeated.
@@ -170,18 +164,7 @@ class Client:
             numbers = ", ".join(f"{len(texts)} {name}" for name, texts in inputs.items())
             raise UserError(f"inputs: {numbers or 'none'}. Expected lists with the same number of texts.")
         joined = ["".join(row) for row in zip(*inputs.values(), strict=True)]
-        answers = [None] * len(joined)
-        for places, outputs in self._in_batches(joined, signature, inputs, batch_size, on_progress):
-            if wrong := [
-                name for name, rows in outputs.items() if not isinstance(rows, list) or len(rows) != len(places)
-            ]:
-                raise Failure(
-                    f"{self._where}: {wrong[0]} is not a list of {counted(len(places), 'answer')}. Expected an answer "
-                    "for each text."
-                )
-            for at, i in enumerate(places):
-                answers[i] = {name: rows[at] for name, rows in outputs.items()}
-        return answers
+        return self._answers(signature, inputs, joined, batch_size, on_progress, lambda row, text: row)
 
     def status(self):
         """Returns the model's versions, [(version, a state such as "AVAILABLE", error message or "")]."""
@@ -203,13 +186,30 @@ class Client:
                 self._wants_sentences = False
         return self._wants_sentences
 
-    def _in_batches(self, texts, signature, inputs, batch_size, on_progress):
-        """Calls a signature for batches of similarly long texts; yields (places of the texts, outputs)."""
+    def _checked(self, row, text, count=None):
+        return answer_of(row, self._where, count).checked(text)
+
+    def _answers(self, signature, inputs, texts, batch_size, on_progress, answer):
+        """Calls a signature for batches of similarly long texts.
+
+        Returns the list of `answer(row, text)`, where `row` is {output: value} for the text. Raises `Failure` if the
+        server returned the wrong number of answers.
+        """
+        answers = [None] * len(texts)
         for places in in_batches(texts, batch_size):
-            part = {name: [values[i] for i in places] for name, values in inputs.items()}
-            yield places, self._called(signature, part)
+            outputs = self._called(signature, {name: [values[i] for i in places] for name, values in inputs.items()})
+            if wrong := [
+                name for name, rows in outputs.items() if not isinstance(rows, list) or len(rows) != len(places)
+            ]:
+                raise Failure(
+                    f"{self._where}: {wrong[0]} is not a list of {counted(len(places), 'answer')}. Expected an answer "
+                    "for each text."
+                )
+            for at, i in enumerate(places):
+                answers[i] = answer({name: rows[at] for name, rows in outputs.items()}, texts[i])
             if on_progress:
                 on_progress(len(places))
+        return answers
 
     def _called(self, signature, inputs):
         try:

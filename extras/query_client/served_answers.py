@@ -5,14 +5,14 @@ import math
 
 from t2t_lite.corpora.sentences import answers_to_parts, checked_choice, join_texts, ranks, sentence_parts
 from t2t_lite.decoding.texts import valid_unicode
-from t2t_lite.errors import Failure, UserError, counted
+from t2t_lite.errors import Failure, UserError
 from t2t_lite.files.safe_json import check_schema
 
 # An answer counts as short if it has less than a sixth of the bytes of its text, and the text has at least 200 bytes.
 # These limits suit any pair of scripts.
 _SHORT, _LEAST_BYTES = 6, 200
-_COLUMNS = {"outputs": [str], "scores": [float], "truncated": [bool]}
-_ROW = {"outputs": [str], "scores": [float], "truncated": bool}  # outputs of the signature n_best for one text
+_LISTS = ("outputs", "scores")
+_ROW = {"outputs": [str], "scores": [float], "truncated": bool}
 _LOWEST = -3e38  # lower scores are padding for texts with fewer hypotheses
 
 
@@ -48,57 +48,36 @@ class ServedAnswer:
         return dataclasses.replace(self, is_short=is_short(text, self.text), parts=parts)
 
 
-def answers_of(outputs, count, where):
-    """Checks a server's outputs, and returns the list of `ServedAnswer`s for `count` texts.
+def answer_of(row, where, count=None):
+    """Checks a server's outputs for a text, and returns a `ServedAnswer` with at most `count` hypotheses.
 
     Args:
-        outputs: {output: list}, the outputs of a signature that generates texts.
-        count: int.
+        row: {output: value} for the text. The values of outputs and scores are lists if the signature is n_best.
         where: str, the server and the model, for error messages.
+        count: int, or None for all hypotheses.
 
     Raises:
         Failure: the outputs do not have the format of an exported model that generates texts. If they have the format
             of another kind of model, the error is a `NoTranslations`.
-    """
-    try:
-        check_schema(outputs, _COLUMNS, where)
-    except UserError as error:
-        expected = f"Expected outputs, scores and truncated for {counted(count, 'text')}"
-        if "outputs" not in outputs and "truncated" in outputs:
-            raise NoTranslations(
-                f"{where}: answers with {', '.join(outputs)}. {expected}, as from a model that generates texts; use "
-                "Client.predict for other models."
-            ) from None
-        raise Failure(f"{error} {expected}, as from an export of t2t-exporter.") from None
-    if sizes := [f"{len(outputs[name])} {name}" for name in _COLUMNS if len(outputs[name]) != count]:
-        raise Failure(f"{where}: {', '.join(sizes)} for {counted(count, 'text')}. Expected one for each text.")
-    _check_finite(outputs["scores"], where)
-    texts = map(valid_unicode, outputs["outputs"])
-    return [ServedAnswer(*row) for row in zip(texts, outputs["scores"], outputs["truncated"], strict=True)]
-
-
-def n_best_of(row, count, where):
-    """Checks the n-best outputs for a text, and returns a `ServedAnswer` with at most `count` hypotheses.
-
-    Args:
-        row: {output: value} for the text, from the signature n_best.
-        count: int, or None for all hypotheses.
-        where: str, see `answers_of`.
-
-    Raises:
-        Failure: the outputs do not have the format of n_best.
         UserError: the export has fewer hypotheses.
     """
+    row = row | {name: row[name] if isinstance(row[name], list) else [row[name]] for name in _LISTS if name in row}
     try:
         check_schema(row, _ROW, where)
     except UserError as error:
+        if "outputs" not in row and "truncated" in row:
+            raise NoTranslations(
+                f"{where}: answers with {', '.join(row)}. Expected outputs, scores and truncated, as from a model that "
+                "generates texts; use Client.predict for other models."
+            ) from None
         raise Failure(f"{error} Expected outputs, scores and truncated, as from an export of t2t-exporter.") from None
     texts, scores = row["outputs"], row["scores"]
     if not 0 < len(texts) == len(scores):
         raise Failure(f"{where}: {len(texts)} outputs and {len(scores)} scores for a text. Expected the same number.")
     if count is not None and count > len(texts):
         raise UserError(f"n_best={count}: the export has beam_size={len(texts)}. Expected at most {len(texts)}.")
-    _check_finite(scores, where)
+    if not all(map(math.isfinite, scores)):
+        raise Failure(f"{where}: a score is not finite, so the model is damaged. Export another checkpoint.")
     pairs = zip(map(valid_unicode, texts[:count]), scores, strict=False)
     first, *others = [
         ServedAnswer(text, score, row["truncated"])
@@ -106,11 +85,6 @@ def n_best_of(row, count, where):
         if score > _LOWEST or rank == 0
     ]
     return dataclasses.replace(first, others=tuple(others))
-
-
-def _check_finite(scores, where):
-    if not all(map(math.isfinite, scores)):
-        raise Failure(f"{where}: a score is not finite, so the model is damaged. Export another checkpoint.")
 
 
 def is_short(text, answer):

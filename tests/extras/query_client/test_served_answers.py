@@ -6,7 +6,7 @@ import pytest
 
 from t2t_lite.errors import Failure
 from t2t_lite.extras.query_client import client as query
-from t2t_lite.extras.query_client.served_answers import answers_of
+from t2t_lite.extras.query_client.served_answers import answer_of
 from tests.extras.query_client.servers import GOOD, answering, client, http_answer
 
 
@@ -38,7 +38,7 @@ def test_an_answer_of_the_wrong_shape(content):
 def test_a_score_is_finite():
     """JSON has no other numbers, but gRPC has."""
     with pytest.raises(Failure, match="here: a score is not finite"):
-        answers_of({"outputs": ["A"], "scores": [float("inf")], "truncated": [False]}, 1, "here")
+        answer_of({"outputs": "A", "scores": float("inf"), "truncated": False}, "here")
 
 
 def test_an_encoder_makes_no_translations():
