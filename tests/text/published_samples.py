@@ -1,7 +1,10 @@
 """Small published vocabularies, made by hand, and texts that are hard to split."""
 
+import io
 import json
 import random
+
+import sentencepiece
 
 from t2t_lite.text.published.pre_tokenization import BYTE_ORDER, CHARACTERS
 
@@ -37,6 +40,16 @@ def write_words(folder, merges=WORD_MERGES, special=("\n</w>",)):
     (folder / "vocab.json").write_text(json.dumps({token: i for i, token in enumerate(tokens)}), encoding="utf-8")
     (folder / "merges.txt").write_text("".join(f"{line}\n" for line in ["#version: 0.2", *merges]), encoding="utf-8")
     return str(folder / "vocab.json")
+
+
+def sentencepiece_model(sentences, vocab_size, **options):
+    """Returns the bytes of a small SentencePiece model."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences), model_writer=model, vocab_size=vocab_size, hard_vocab_limit=False,
+        minloglevel=2, **options,
+    )  # fmt: skip
+    return model.getvalue()
 
 
 def write_pieces(folder, pieces=PIECES):

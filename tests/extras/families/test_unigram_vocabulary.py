@@ -1,13 +1,12 @@
 """The clean-up of ALBERT's and XLNet's tokenizers, as a part of a SentencePiece model's rules."""
 
-import io
-
 import pytest
 import sentencepiece
 
 from t2t_lite.errors import UserError
 from t2t_lite.extras.families.unigram_vocabulary import adopted
 from t2t_lite.text.sentencepiece_model import ModelProto
+from tests.text.published_samples import sentencepiece_model
 
 ALBERT = {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1, "control_symbols": ["[CLS]", "[SEP]", "[MASK]"]}
 XLNET = {"control_symbols": ["<cls>", "<sep>", "<pad>", "<mask>"], "unk_id": 0, "bos_id": 1, "eos_id": 2}
@@ -16,14 +15,10 @@ RULES = {"½": "1/2", "e\u0301": "é", "j\u030c": "ǰ"}  # of the published mode
 
 @pytest.fixture(scope="module", params=[ALBERT, XLNET], ids=["albert", "xlnet"])
 def model(request, tmp_path_factory):
-    path, model = tmp_path_factory.mktemp("rules") / "rules.tsv", io.BytesIO()
+    path = tmp_path_factory.mktemp("rules") / "rules.tsv"
     codes = [[" ".join(f"{ord(c):X}" for c in side) for side in rule] for rule in RULES.items()]
     path.write_text("".join(f"{text}\t{became}\n" for text, became in codes))
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["the café in a house"] * 9), model_writer=model, vocab_size=30, hard_vocab_limit=False,
-        minloglevel=2, normalization_rule_tsv=str(path), **request.param,
-    )  # fmt: skip
-    return model.getvalue()
+    return sentencepiece_model(["the café in a house"] * 9, 30, normalization_rule_tsv=str(path), **request.param)
 
 
 # By Transformers 4.57: the model's rules after `preprocess_text` of its tokenizers that are not fast.

@@ -1,6 +1,5 @@
 """Folders of BERT and its relatives with random weights and small vocabularies, made without Hugging Face's package."""
 
-import io
 import json
 import pathlib
 import re
@@ -10,7 +9,7 @@ import sentencepiece
 from t2t_lite import registry
 from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from tests.extras.hugging_face.published_weights import random_tensors
-from tests.text.published_samples import PIECES, write_byte_level, write_pieces
+from tests.text.published_samples import PIECES, sentencepiece_model, write_byte_level, write_pieces
 
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24}
 POSITIONS = 24
@@ -102,14 +101,7 @@ def _write_vocabulary(folder, kind):
 def write_sentencepiece(folder, name="spiece.model"):
     """Writes the model of an ALBERT, or by the name `FAIRSEQ` of an XLM-RoBERTa; returns the number of its pieces."""
     words = ["the", "un", "cafe", "naive", "sing", "in", "12", "東", "red"]
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=(" ".join(words[at % 9 :] + words[: at % 7]) for at in range(100)),
-        model_writer=model,
-        vocab_size=40,
-        hard_vocab_limit=False,
-        minloglevel=2,
-        **_OF_ALBERT if name != FAIRSEQ else {},
-    )
-    (folder / name).write_bytes(model.getvalue())
-    return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).vocab_size()
+    sentences = (" ".join(words[at % 9 :] + words[: at % 7]) for at in range(100))
+    model = sentencepiece_model(sentences, 40, **_OF_ALBERT if name != FAIRSEQ else {})
+    (folder / name).write_bytes(model)
+    return sentencepiece.SentencePieceProcessor(model_proto=model).vocab_size()

@@ -1,6 +1,5 @@
 """Folders of XLNet with random weights and a small vocabulary, made without Hugging Face's package."""
 
-import io
 import json
 import random
 
@@ -8,6 +7,7 @@ import sentencepiece
 
 from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from tests.extras.hugging_face.published_weights import random_tensors
+from tests.text.published_samples import sentencepiece_model
 
 SIZES = {"d_model": 16, "n_layer": 2, "n_head": 4, "d_inner": 24}
 CLASSES = [
@@ -57,24 +57,9 @@ def write_warm_and_cold(path):
 def write_vocabulary(folder):
     """Writes a spiece.model whose special tokens have the ids of the published ones; returns the number of pieces."""
     words = ["the", "Un", "cafe", "naive", "sing", "in", "12", "東", "red", "The"]
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=(" ".join(words[at % 10 :] + words[: at % 7]) for at in range(100)),
-        model_writer=model,
-        vocab_size=46,
-        hard_vocab_limit=False,
-        unk_id=0,
-        bos_id=1,
-        eos_id=2,
-        control_symbols=_CONTROL,
-        minloglevel=2,
-    )
-    (folder / "spiece.model").write_bytes(_reordered(model.getvalue()))
-    return sentencepiece.SentencePieceProcessor(model_proto=model.getvalue()).vocab_size()
-
-
-def _reordered(model):
-    """Returns a model with <pad> at 5: the trainer puts it where it stands in the list."""
+    sentences = (" ".join(words[at % 10 :] + words[: at % 7]) for at in range(100))
+    model = sentencepiece_model(sentences, 46, unk_id=0, bos_id=1, eos_id=2, control_symbols=_CONTROL)
+    (folder / "spiece.model").write_bytes(model)
     pieces = sentencepiece.SentencePieceProcessor(model_proto=model)
     assert [pieces.id_to_piece(i) for i in range(9)] == ["<unk>", "<s>", "</s>", *_CONTROL]
-    return model
+    return pieces.vocab_size()
