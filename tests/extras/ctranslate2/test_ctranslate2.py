@@ -35,6 +35,16 @@ class Double(types.SimpleNamespace):
         return getattr(self, name)
 
 
+class Spec(Double):
+    """The specification of a Transformer, which keeps its vocabularies."""
+
+    def register_source_vocabulary(self, tokens):
+        self.tokens = {"inputs": tokens}
+
+    def register_target_vocabulary(self, tokens):
+        self.tokens |= {"targets": tokens}
+
+
 def side(num_layers, **options):
     """An encoder's or a decoder's specification."""
     layers = [Double(ffn=Double(), self_attention=Double()) for _ in range(num_layers)]
@@ -49,24 +59,22 @@ def side(num_layers, **options):
 @pytest.fixture
 def double(monkeypatch):
     """CTranslate2 without its library."""
-    spec = types.ModuleType("ctranslate2.specs.transformer_spec")
-    spec.TransformerEncoderSpec = lambda *sizes, **options: Double(
-        **vars(side(*sizes, **options)), embeddings=[Double()]
-    )
-    spec.TransformerDecoderSpec = side
-    spec.TransformerSpec = lambda encoder, decoder: Double(
-        encoder=encoder, decoder=decoder, tokens={},
-        register_source_vocabulary=lambda tokens: vars(made[-1])["tokens"].update(inputs=tokens),
-        register_target_vocabulary=lambda tokens: vars(made[-1])["tokens"].update(targets=tokens),
-    )  # fmt: skip
-    make, made = spec.TransformerSpec, []
-    spec.TransformerSpec = lambda *sides: made.append(make(*sides)) or made[-1]
-    common = types.ModuleType("ctranslate2.specs.common_spec")
-    common.Activation = types.SimpleNamespace(RELU="relu", GELU="gelu", SWISH="swish")
-    for name, module in (("", types.ModuleType("ctranslate2")), (".specs", types.ModuleType("specs"))):
-        monkeypatch.setitem(sys.modules, f"ctranslate2{name}", module)
-    monkeypatch.setitem(sys.modules, "ctranslate2.specs.common_spec", common)
-    monkeypatch.setitem(sys.modules, "ctranslate2.specs.transformer_spec", spec)
+    modules = {
+        "": {},
+        ".specs": {},
+        ".specs.common_spec": {"Activation": types.SimpleNamespace(RELU="relu", GELU="gelu", SWISH="swish")},
+        ".specs.transformer_spec": {
+            "TransformerEncoderSpec": lambda *sizes, **options: Double(
+                **vars(side(*sizes, **options)), embeddings=[Double()]
+            ),
+            "TransformerDecoderSpec": side,
+            "TransformerSpec": lambda encoder, decoder: Spec(encoder=encoder, decoder=decoder),
+        },
+    }
+    for name, content in modules.items():
+        module = types.ModuleType(f"ctranslate2{name}")
+        vars(module).update(content)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
 
 
 TOKENS = {"inputs": [f"i{n}" for n in range(258)], "targets": [f"t{n}" for n in range(258)]}
