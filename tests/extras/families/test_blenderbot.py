@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from keras import ops
 
+from t2t_lite import registry
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
+from t2t_lite.export import formats
 from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.extras.hugging_face.translation_models import divided
 from tests.export.models import translator_of
@@ -16,6 +18,7 @@ from tests.extras.hugging_face.folders import (
     changed,
     config_of,
     json_with,
+    model_of,
     spoil,
     tensors_of,
     tensors_with,
@@ -23,6 +26,7 @@ from tests.extras.hugging_face.folders import (
 )
 
 HEADS = 2
+SETS = ["transformer_base", "transformer_big", "transformer_tiny", "transformer_quickstart"]
 TENSOR2TENSOR = {"norm": "pre", "norm_epsilon": 1e-6, "position_layout": "tensor2tensor"}
 OPTIONS = {
     "tensor2tensor": TENSOR2TENSOR,
@@ -142,6 +146,13 @@ def test_there_is_room_for_the_longest_input_only_as_far_as_the_table_goes(expor
     )
     assert config["max_position_embeddings"] == rows == len(tensors_of(folder)["model.decoder.embed_positions.weight"])
     assert tokenizer["model_max_length"] <= rows and search["max_length"] == min(512, rows)
+
+
+@pytest.mark.parametrize("hparams_set", SETS)
+def test_the_usual_sets_go_everywhere(hparams_set):
+    model = model_of(registry.hparams(hparams_set))
+    assert all(not formats.obstacles(name, model) for name in formats.names())
+    assert "yes, Blenderbot" in formats.destinations_text(model)
 
 
 def test_weights_are_divided_so_that_they_come_back():

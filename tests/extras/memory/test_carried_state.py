@@ -115,22 +115,12 @@ def test_an_overflow_of_float16_keeps_it(data):
     assert all(map(np.array_equal, now(step), before))
 
 
-@pytest.mark.long
-def test_it_is_compiled(data, tmp_path):
-    remembering(data, tmp_path, xla_compile=True).train(4)
-    assert [line["shapes"] for line in log(tmp_path, "compile")] == [f"{ROWS} x {LENGTH} x 1"]
-    assert memory(tmp_path, 4)["lane_0000/0000"].tolist() == [LENGTH] * ROWS
-
-
 @pytest.mark.slow
 def test_other_lanes_are_refused_whatever_is_allowed(data, tmp_path):
     remembering(data, tmp_path, "gradient_accumulation_steps=2").train(2)
     wrong = remembering(data, tmp_path, "gradient_accumulation_steps=3", allow_hparams_change=True)
     with pytest.raises(UserError, match=r"2 -> 3 .*gradient_accumulation_steps=3.*--allow_hparams_change"):
         wrong.train(4)
-    one = remembering(data, tmp_path, "gradient_accumulation_steps=1", logical_cpus=3, allow_hparams_change=True)
-    with pytest.raises(UserError, match=r"batches_a_step: 2 -> 3 \(3 replicas x gradient_accumulation_steps=1\)"):
-        one.train(4)
     with pytest.raises(UserError, match=r"segment_length: 4 -> 6"):
         remembering(data, tmp_path, "gradient_accumulation_steps=2,segment_length=6").train(4)
     with pytest.raises(UserError, match=r"--eval_stride=3: .*state"):
