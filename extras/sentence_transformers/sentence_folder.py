@@ -166,20 +166,16 @@ class SentenceFolder:
         lower = config.get("do_lower_case", False)
         encode = open_encoder(vocabulary.path).encode
         keeps_case = lower and encode("A B C") != encode("a b c")
-        check(
-            path, "do_lower_case", lower, not keeps_case, "false, because the vocabulary distinguishes capital letters"
-        )
-        length = config.get("max_seq_length")
-        if length is None:
-            path = tokenizer
-            if files.exists(tokenizer):
-                length = files.read_json(tokenizer).get("model_max_length")
+        expected = "false, because the vocabulary distinguishes capital letters"
+        check(path, "do_lower_case", lower, not keeps_case, expected)
+        name, length = "max_seq_length", config.get("max_seq_length")
+        if length is None and files.exists(tokenizer):
+            path, name = tokenizer, "model_max_length"
+            length = files.read_json(tokenizer).get(name)
         if length is None:
             return most or 1  # a length of 1 means no limit
         is_right = type(length) in (int, float) and length == int(length) >= _LEAST
-        check(
-            path, "max_seq_length" if path != tokenizer else "model_max_length", length, is_right, f"{_LEAST} or more"
-        )
+        check(path, name, length, is_right, f"{_LEAST} or more")
         return min(int(length), most or 2**20)
 
 
