@@ -11,6 +11,7 @@ from t2t_lite.export.by_task import added_files
 from t2t_lite.export.formats import Format
 from t2t_lite.extras.ctranslate2.quantizations import QUANTIZATIONS
 from t2t_lite.extras.hugging_face.marian_vocabulary import sentencepiece_models, unique_pieces
+from t2t_lite.extras.hugging_face.named_weights import array_of
 from t2t_lite.files import folders
 from t2t_lite.layers.attention_kinds import kinds_of
 from t2t_lite.models.transformer import Transformer
@@ -133,17 +134,17 @@ def model_spec(model, tokens):
     spec.decoder.start_from_zero_embedding = True
     # We embed padding as zero, whatever its row contains, and CTranslate2 never looks up this row. It can thus be
     # exported unchanged, so that CTranslate2 stores tied weights only once.
-    spec.encoder.embeddings[0].weight = _array(model.input_embedding.embeddings)
-    spec.decoder.embeddings.weight = _array(model.target_embedding.embeddings)
-    spec.decoder.projection.weight = _array(model.softmax.embeddings)
+    spec.encoder.embeddings[0].weight = array_of(model.input_embedding.embeddings)
+    spec.decoder.embeddings.weight = array_of(model.target_embedding.embeddings)
+    spec.decoder.projection.weight = array_of(model.softmax.embeddings)
     if config["softmax_bias"]:
-        spec.decoder.projection.bias = _array(model.softmax.bias)
+        spec.decoder.projection.bias = array_of(model.softmax.bias)
     for side, position in ((spec.encoder, model.encoder_position), (spec.decoder, model.decoder_position)):
         side.scale_embeddings = True
         if not options["relative_position"]:  # CTranslate2 cannot combine relative positions with others
             side.position_encodings.encodings = _positions(position, config)
     if config["target_space_embedding"]:  # a vector added at every position
-        spec.encoder.position_encodings.encodings += _array(model.target_space)
+        spec.encoder.position_encodings.encodings += array_of(model.target_space)
     for layer, theirs in zip(model.encoder.layers, spec.encoder.layer, strict=True):
         _fill_self_attention(layer.self_attention, theirs.self_attention)
         _fill_feed_forward(layer.feed_forward, theirs.ffn)
@@ -171,10 +172,10 @@ def _check_installed():
 def _positions(layer, config):
     """Returns the position table, float32 [positions, hidden]; it is zero for a model without positions."""
     if config["position"] == "learned":
-        return _array(layer.table)
+        return array_of(layer.table)
     if config["position"] == "none":
         return np.zeros((_SINUSOIDS, config["hidden_size"]), "float32")
-    return _array(layer.encode(ops.arange(_SINUSOIDS)))
+    return array_of(layer.encode(ops.arange(_SINUSOIDS)))
 
 
 def _fill_self_attention(residual, theirs):
@@ -183,8 +184,8 @@ def _fill_self_attention(residual, theirs):
     _fill_dense([attention.output_projection], theirs.linear[1])
     _fill_norm(residual.normalization, theirs.layer_norm)
     if hasattr(theirs, "relative_position_keys"):
-        theirs.relative_position_keys = _array(attention.key_table)
-        theirs.relative_position_values = _array(attention.value_table)
+        theirs.relative_position_keys = array_of(attention.key_table)
+        theirs.relative_position_values = array_of(attention.value_table)
 
 
 def _fill_cross_attention(residual, theirs):
@@ -205,17 +206,13 @@ def _fill_feed_forward(residual, theirs):
 
 def _fill_dense(layers, theirs):
     """Concatenates the outputs of projections into one projection, stored as [outputs, inputs]."""
-    theirs.weight = np.ascontiguousarray(np.concatenate([_array(layer.kernel) for layer in layers], axis=1).T)
+    theirs.weight = np.ascontiguousarray(np.concatenate([array_of(layer.kernel) for layer in layers], axis=1).T)
     if layers[0].use_bias:
-        theirs.bias = np.concatenate([_array(layer.bias) for layer in layers])
+        theirs.bias = np.concatenate([array_of(layer.bias) for layer in layers])
 
 
 def _fill_norm(norm, theirs):
-    theirs.gamma, theirs.beta = _array(norm.gamma), _array(norm.beta)
-
-
-def _array(weight):
-    return np.array(ops.convert_to_numpy(weight), "float32")
+    theirs.gamma, theirs.beta = array_of(norm.gamma), array_of(norm.beta)
 
 
 def _convert_without_torch(spec):

@@ -164,4 +164,9 @@ def rows(layer, attribute="embeddings"):
     """Returns a float32 copy of a layer's weight, or zeros if the layer has no bias."""
     if getattr(layer, attribute, None) is None:
         return np.zeros(layer.units if hasattr(layer, "units") else layer.vocab_size, "float32")
-    return np.array(ops.convert_to_numpy(getattr(layer, attribute)), "float32")
+    return array_of(getattr(layer, attribute))
+
+
+def array_of(weight):
+    """Returns a weight or a tensor as a new float32 array."""
+    return np.array(ops.convert_to_numpy(weight), "float32")

@@ -18,7 +18,7 @@ from t2t_lite.extras.hugging_face.family import hparams_of
 from t2t_lite.extras.hugging_face.hugging_face_folder import Folder, read_weights, usage_of_transformers
 from t2t_lite.extras.hugging_face.marian import SINUSOIDS, shares_embeddings
 from t2t_lite.extras.hugging_face.marian_vocabulary import LANGUAGE_CODE, sentencepiece_models, unique_pieces
-from t2t_lite.extras.hugging_face.named_weights import NEVER, rows
+from t2t_lite.extras.hugging_face.named_weights import NEVER, array_of, rows
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.layers import SinusoidalPositionEmbedding
 from t2t_lite.layers.positions import LAYOUTS
@@ -341,14 +341,14 @@ def _position_table(model, side):
         is_none = config["position"] == "none"
         table = np.zeros(shape, "float32") if is_none else _sinusoids(config["position_layout"], *shape)
     if side == "encoder" and config["target_space_embedding"]:
-        table = table + np.array(ops.convert_to_numpy(model.target_space), "float32")
+        table = table + array_of(model.target_space)
     return table
 
 
 def _sinusoids(layout, length, hidden_size):
     layer = SinusoidalPositionEmbedding(layout, dtype="float32")
     layer.build((None, None, hidden_size))
-    return np.array(ops.convert_to_numpy(layer.encode(ops.arange(length))), "float32")
+    return array_of(layer.encode(ops.arange(length)))
 
 
 def _tokenizer(pieces, problem, longest, has_two):

@@ -1,8 +1,8 @@
 """Writes a run's LoRA matrices as an adapter that PEFT can add to the model from which the run started."""
 
-import json
 import os
 
+from t2t_lite import files
 from t2t_lite.errors import UserError
 from t2t_lite.extras.hugging_face.encoders import encoder_folder
 from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
@@ -92,7 +92,7 @@ def export_adapter(answerer, path):
     def write(folder):
         write_tensors(os.path.join(folder, TENSORS), tensors)
         for name, content in ((CONFIG, config), (FACTS, facts)):
-            folders.write_file(folder, name, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+            files.write_json(os.path.join(folder, name), content)
 
     return folders.write_folder(path, write)
 

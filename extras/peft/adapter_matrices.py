@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from t2t_lite.errors import UserError, shown
-from t2t_lite.extras.peft.adapter_parts import ANOTHER, MOST, PREFIX, A, B, array_of, kernel_parts, shape_of
+from t2t_lite.extras.hugging_face.named_weights import array_of
+from t2t_lite.extras.peft.adapter_parts import ANOTHER, MOST, PREFIX, A, B, kernel_parts, shape_of
 from t2t_lite.layers.dense import merged
 from t2t_lite.models.fine_tuning import TARGETS, target_of
 

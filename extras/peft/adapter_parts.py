@@ -9,13 +9,13 @@ import hashlib
 from typing import NamedTuple
 
 import numpy as np
-from keras import ops
 
 from t2t_lite.errors import UserError
 from t2t_lite.export.formats import option_obstacles
 from t2t_lite.extras.hugging_face import named_weights
 from t2t_lite.extras.hugging_face.encoders import class_of_head
 from t2t_lite.extras.hugging_face.family import families, family_of
+from t2t_lite.extras.hugging_face.named_weights import array_of
 from t2t_lite.extras.hugging_face.translation_models import conversion, without_positions
 from t2t_lite.layers.dense import Dense
 from t2t_lite.models.transformer import Transformer
@@ -127,15 +127,10 @@ def fingerprint(model):
     digest = hashlib.sha256()
     for name, weight in sorted(weights_of(model).items()):
         if id(weight) in inside and not lora_names([name]):
-            digest.update(np.ascontiguousarray(ops.convert_to_numpy(weight), "<f4").tobytes())
+            digest.update(array_of(weight).astype("<f4").tobytes())
     return digest.hexdigest()
 
 
 def shape_of(array):
     """Describes an array in messages, such as "float32 8 x 16"; returns "missing" for None."""
     return "missing" if array is None else f"{array.dtype} {' x '.join(map(str, array.shape))}"
-
-
-def array_of(weight):
-    """Returns a weight as a float32 array."""
-    return np.array(ops.convert_to_numpy(weight), "float32")
