@@ -38,7 +38,11 @@ class LibreTranslateApi(Api):
         self._source, self._target, self._most_texts = source, target, most_texts
         self._versions, self._batcher = versions, batcher
 
-    def answer(self, path, body):
+    def read(self, path, body):
+        """See `Api`."""
+        return _fields(body) if path == "/translate" else None
+
+    def answer(self, path, request, is_abandoned):
         """See `Api`."""
         if path == "/languages":
             code, name = self._source["code"], self._source["name"]
@@ -50,7 +54,7 @@ class LibreTranslateApi(Api):
                 "language in your program instead of automatic detection.",
                 "UNIMPLEMENTED",
             )
-        return to_json({"translatedText": self._translated(_fields(body), body.is_abandoned)})
+        return to_json({"translatedText": self._translated(request, is_abandoned)})
 
     def error(self, message, code):
         """See `Api`."""

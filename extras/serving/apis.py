@@ -21,12 +21,10 @@ class Body(typing.NamedTuple):
     Attributes:
         data: bytes, decompressed.
         kind: str, its Content-Type in lower case, without parameters.
-        is_abandoned: function that returns whether the client has disconnected.
     """
 
     data: bytes
     kind: str
-    is_abandoned: object
 
 
 class Api:
@@ -38,12 +36,28 @@ class Api:
 
     paths: typing.ClassVar[dict[str, str]]
 
-    def answer(self, path, body):
-        """Returns the JSON answer, bytes, to a request.
+    def read(self, path, body):
+        """Parses the body of a POST request. The server reads one body at a time, to limit the memory for all of them.
 
         Args:
             path: str, one of `paths`.
             body: Body.
+
+        Returns:
+            The argument `request` of `answer`; by default, the JSON object in the body.
+
+        Raises:
+            Refusal: the body is invalid.
+        """
+        return parse_body(body.data)
+
+    def answer(self, path, request, is_abandoned):
+        """Returns the JSON answer, bytes, to a request.
+
+        Args:
+            path: str, one of `paths`.
+            request: the result of `read`, or None for a GET request.
+            is_abandoned: function that returns whether the client has disconnected.
 
         Raises:
             Refusal: the request cannot be answered.
@@ -73,12 +87,12 @@ class TokenizerApi(Api):
     def __init__(self, find):
         self._find = find
 
-    def answer(self, path, body):
+    def answer(self, path, request, is_abandoned):
         """See `Api`. A prompt that consists only of the end-of-text token, such as </s>, becomes the token's id."""
         if path == "/tokenizer_info":
             texts = self._find(None).token_texts
             return to_json({"tokenizer_class": texts.name, "bos_token": None, "eos_token": texts.end})
-        schema, request = self._SCHEMAS[path], parse_body(body.data)
+        schema = self._SCHEMAS[path]
         names = [name.removesuffix("?") for name in schema]
         for name in request:
             if name not in names:

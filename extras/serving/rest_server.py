@@ -4,6 +4,7 @@ Paths, JSON and error messages follow TensorFlow Serving's http_rest_api_handler
 """
 
 import contextlib
+import functools
 import gzip
 import re
 import threading
@@ -54,7 +55,6 @@ class RestServer:
         self._apis = {path: api for api in apis for path in api.paths}
         self._most_rows, self._longest_body, self._origins = most_rows, longest_body, origins
         self._is_stopping = False
-        # Only one request is parsed at a time, because its objects may take many times the memory of its text.
         self._parsing = threading.Lock()
 
     def __call__(self, environ, start_response):
@@ -84,7 +84,8 @@ class RestServer:
             elif (method, path) == ("GET", MODELS_PATH):
                 answer = self._models()
             elif (api := self._apis.get(path)) and method == api.paths[path]:
-                answer = api.answer(path, self._api_body(environ, start))
+                request = self._read(environ, start, functools.partial(api.read, path)) if method == "POST" else None
+                answer = api.answer(path, request, _abandonment(environ))
             else:
                 answer = self._model_call(method, path, environ, start)
         except Refusal as refusal:
@@ -201,8 +202,8 @@ class RestServer:
         return to_json({"model_spec": spec, "metadata": {"signature_def": {"signature_def": export.signature_def}}})
 
     def _predict(self, environ, start, call, name, version):
-        with self._parsing:
-            request = self._request(environ, start)
+        def parse(body):
+            request = parse_body(body.data)
             _, export = self._find(name, version)
             if call != "predict":
                 raise Refusal(
@@ -216,8 +217,9 @@ class RestServer:
             rows = rows_of(request, signature.inputs)
             if rows > self._most_rows:  # checked before rows are converted to arrays, which is slow
                 raise Refusal(f"Task size {rows} is larger than maximum input batch size {self._most_rows}")
-            inputs, is_row = tensors_of(request, signature.inputs)
-            del request
+            return signature, *tensors_of(request, signature.inputs)
+
+        signature, inputs, is_row = self._read(environ, start, parse)
         with model_errors():
             outputs = self._batcher.run(signature, inputs, is_abandoned=_abandonment(environ))
         return body_of(outputs, is_row)
@@ -226,8 +228,7 @@ class RestServer:
         """Returns the body of a completion: bytes, or an EventStream."""
         if not self._completions:
             raise Refusal(f"{completions.PATH}: not served. Start the server with --max_streams=16.", "NOT_FOUND")
-        with self._parsing:
-            body = self._request(environ, start)
+        body = self._read(environ, start, lambda body: parse_body(body.data))
         name, generator = self._versions.name, self._generator(body.get("model"))
         request = CompletionRequest.parse(body, generator.options, generator.most_tokens, self._most_rows)
         completion = self._completions.open(generator, request, name, _abandonment(environ))
@@ -244,15 +245,16 @@ class RestServer:
         self._metrics.add_latency(name, "completions", time.perf_counter() - start)
         return answer
 
-    def _request(self, environ, start):
-        """Returns the JSON object in a request's body. Raises `Refusal`."""
-        _check_patience(environ, start)
-        return parse_body(self._body(environ))
+    def _read(self, environ, start, parse):
+        """Returns the result of `parse`, a function of the request's Body. Raises `Refusal`.
 
-    def _api_body(self, environ, start):
-        _check_patience(environ, start)
-        kind = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
-        return Body(self._body(environ), kind, _abandonment(environ))
+        Only one body is parsed at a time, because its objects may take many times the memory of its text.
+        """
+        with self._parsing:
+            if time.perf_counter() > start + PATIENCE and _abandonment(environ)():
+                raise Refusal("the client has disconnected", "CANCELLED")
+            kind = environ.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
+            return parse(Body(self._body(environ), kind))
 
     def _body(self, environ):
         length = int(environ.get("CONTENT_LENGTH") or 0)
@@ -294,12 +296,6 @@ class RestServer:
 def _abandonment(environ):
     """Returns a function that returns whether the client has disconnected."""
     return environ.get("waitress.client_disconnected", lambda: False)
-
-
-def _check_patience(environ, start):
-    """Raises `Refusal` if the client has disconnected while its request waited."""
-    if time.perf_counter() > start + PATIENCE and _abandonment(environ)():
-        raise Refusal("the client has disconnected", "CANCELLED")
 
 
 def _version(digits):

@@ -62,14 +62,15 @@ def test_the_models_are_a_list_as_openai_has_it(generator):
 class Backwards(Api):
     paths = {"/backwards": "POST", "/name": "GET"}  # noqa: RUF012
 
-    def answer(self, path, body):
-        if path == "/name":
-            return to_json("backwards")
+    def read(self, path, body):
         if body.data == b"bug":
             raise RuntimeError("secret")
         if body.kind != "text/plain":
             raise Refusal("no text")
-        return to_json(body.data.decode()[::-1])
+        return body.data.decode()
+
+    def answer(self, path, request, is_abandoned):
+        return to_json("backwards" if path == "/name" else request[::-1])
 
     def error(self, message, code):
         return {"oh": message}

@@ -241,15 +241,16 @@ def test_a_request_whose_client_has_gone_and_one_too_many(monkeypatch):
     assert 'status="CANCELLED"} 1' in server.metrics.page() and 'status="OK"} 1' in server.metrics.page()
 
 
-def test_a_body_that_waits_is_not_read_when_its_client_has_gone():
+@pytest.mark.parametrize("path", [f"{MODEL}:predict", "/v1/completions", "/tokenize"])
+def test_a_body_that_waits_is_not_read_when_its_client_has_gone(generator, path):
     """Bodies are read one after the other, so that a few huge ones hold up all others."""
-    server = rest_server()
+    server = rest_server(generator)
     answers, ask = [], asker(server)
     gone = {"waitress.client_disconnected": lambda: True}
     with server._parsing:
-        thread = threading.Thread(target=lambda: answers.append(ask("POST", f"{MODEL}:predict", b"no JSON", **gone)))
+        thread = threading.Thread(target=lambda: answers.append(ask("POST", path, b"no JSON", **gone)))
         thread.start()
         thread.join(0.7)
     thread.join(20)
-    assert json.loads(answers[0][1]) == {"error": "the client has disconnected"}
+    assert "the client has disconnected" in answers[0][1]
     assert ask("POST", f"{MODEL}:predict", GOOD, **gone)[0] == "200 OK", "what comes at once is answered"
