@@ -1,5 +1,7 @@
-"""A browser for the pages of servers, as fixtures: conftest.py files import them."""
+"""A browser for the pages of servers, as fixtures: conftest.py files import them; and what it shows to whom."""
 
+import importlib.util
+import pathlib
 import shutil
 
 import pytest
@@ -32,3 +34,22 @@ def chromium(downloads):
     chromium = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
     yield chromium
     chromium.quit()
+
+
+def set_window(chromium, width, scheme):
+    """Gives a browser's window a width, and "light" or "dark" colours."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def accessibility(chromium, width, options="{}"):
+    """Returns axe's results for the page, which has no violation and fits into its window."""
+    if not (found := importlib.util.find_spec("axe_core_python")):
+        pytest.skip("ACCESSIBILITY IS NOT TESTED: axe-core-python is not installed")
+    assert chromium.execute_script("return document.documentElement.scrollWidth") <= width
+    chromium.execute_script(pathlib.Path(found.origin).with_name("axe.min.js").read_text())
+    results = chromium.execute_async_script(f"axe.run({options}).then(arguments[0])")
+    assert results["passes"] and not [(one["id"], one["nodes"][0]["html"]) for one in results["violations"]]
+    return results

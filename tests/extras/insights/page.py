@@ -6,6 +6,8 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
+from tests.browser import set_window
+
 _EDGES = """
 const isShown = (group) => group.tagName === 'svg' || (getComputedStyle(group).display !== 'none'
     && getComputedStyle(group).opacity !== '0' && isShown(group.parentElement));
@@ -28,10 +30,7 @@ class Page:
 
     def __init__(self, chromium, address, width=1280, scheme="light", **state):
         self.chromium = chromium
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        set_window(chromium, width, scheme)
         chromium.get("about:blank")  # otherwise another hash alone would not load the page anew
         chromium.get(f"{address}#{urlencode(state)}")
         self.wait(lambda: self.all("#about")[0].text)

@@ -1,7 +1,6 @@
 """The page of t2t-insights-server in a real browser: what it draws and writes is what the JSON API answers."""
 
 import base64
-import importlib.util
 import json
 import math
 import pathlib
@@ -15,6 +14,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.extras.images.png_files import png_bytes
+from tests.browser import accessibility
 from tests.extras.insights.media_models import SIZE
 from tests.extras.insights.page import Page
 
@@ -377,16 +377,10 @@ def contrast(*colors):
 @pytest.mark.parametrize(("width", "scheme"), SIZES)
 def test_everyone_can_use_it(open_page, width, scheme):
     """No violation of axe's rules, contrast AA among them; wide content scrolls inside its box."""
-    if not importlib.util.find_spec("axe_core_python"):
-        pytest.skip("ACCESSIBILITY IS NOT TESTED: axe-core-python is not installed")
     page = open_page(width, scheme, text=TEXT)
     page.click(".step")
     page.wait(lambda: page.all(".alternatives li"))
-    assert page.run("return document.documentElement.scrollWidth") <= width
-    axe = pathlib.Path(importlib.util.find_spec("axe_core_python").origin).with_name("axe.min.js")
-    page.run(axe.read_text())
-    found = page.chromium.execute_async_script("axe.run({exclude: [['.head']]}).then(arguments[0])")
-    assert found["passes"] and not [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]]
+    found = accessibility(page.chromium, width, "{exclude: [['.head']]}")
     # axe leaves pictures undecided, for lines may cover their texts: text on paper alone.
     undecided = [node["html"] for one in found["incomplete"] for node in one["nodes"]]
     assert not [node for node in undecided if not node.startswith(("<text", '<div class="scroll"'))]

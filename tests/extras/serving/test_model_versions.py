@@ -11,6 +11,7 @@ from t2t_lite.errors import Failure, UserError
 from t2t_lite.extras.serving import model_versions
 from t2t_lite.extras.serving.model_versions import ModelVersions, watching
 from t2t_lite.extras.serving.refusals import Refusal
+from tests.processes import wait_for
 
 
 class Export:
@@ -34,6 +35,16 @@ def opened(folder):
 
 def states(versions):
     return {version: state for version, state, *_ in versions.states()}
+
+
+def replaced(folder):
+    """Returns versions that serve 2 while a request still uses 1, and the export of 1."""
+    write(folder, 1)
+    versions = opened(folder)
+    _, in_use = versions.find()
+    write(folder, 2)
+    versions.refresh()
+    return versions, in_use
 
 
 def test_the_newest_version_is_served(tmp_path):
@@ -65,11 +76,7 @@ def test_one_version_is_not_the_folder_of_all(tmp_path):
 
 
 def test_a_retired_version_lives_until_its_last_request_is_answered(tmp_path):
-    write(tmp_path, 1)
-    versions = opened(tmp_path)
-    _, in_use = versions.find()
-    write(tmp_path, 2)
-    versions.refresh()
+    versions, in_use = replaced(tmp_path)
     assert versions.find()[0] == 2 and states(versions) == {1: "UNLOADING", 2: "AVAILABLE"}
     assert in_use.text == "good"
     del in_use
@@ -102,11 +109,7 @@ def test_an_older_version_is_served_at_the_start_if_the_newest_is_damaged(tmp_pa
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
 def test_a_version_that_is_loaded_again_while_its_last_request_is_answered(tmp_path):
     """A damaged newer version changes nothing, and what is freed does not end what is served."""
-    write(tmp_path, 1)
-    versions = opened(tmp_path)
-    _, in_use = versions.find()
-    write(tmp_path, 2)
-    versions.refresh()
+    versions, in_use = replaced(tmp_path)
     write(tmp_path, 3, "damaged")
     with pytest.raises(UserError, match="3: cannot be loaded"):
         versions.refresh()
@@ -149,24 +152,19 @@ def test_a_failure_while_serving(tmp_path, monkeypatch, caplog, calls):
 def test_changes_while_serving(tmp_path, caplog):
     """A damaged newer version and a folder that vanishes leave what is loaded in place."""
     caplog.set_level("INFO")
-    write(tmp_path, 1)
-    versions = opened(tmp_path)
-
-    def wait_for(condition):
-        end = time.monotonic() + 60
-        while not condition():
-            assert time.monotonic() < end, caplog.text
-            time.sleep(0.01)
+    folder = tmp_path / "export"
+    write(folder, 1)
+    versions = opened(folder)
 
     with watching(versions, 0.02):
-        write(tmp_path, 2, "damaged")
+        write(folder, 2, "damaged")
         wait_for(lambda: "2: cannot be loaded: data loss" in caplog.text)
         assert "translate, version 1, is still served" in caplog.text and versions.find()[0] == 1
         assert versions.states(2)[0][1:3] == ("END", "INTERNAL")
-        (tmp_path / "2" / "saved_model.pb").write_text("mended")
+        (folder / "2" / "saved_model.pb").write_text("mended")
         wait_for(lambda: versions.find()[0] == 2 and states(versions)[1] == "END")
-        shutil.rmtree(tmp_path)
-        wait_for(lambda: caplog.records[-1].levelname == "WARNING" and str(tmp_path) in caplog.records[-1].message)
+        folder.rename(tmp_path / "elsewhere")  # at once
+        wait_for(lambda: caplog.records[-1].levelname == "WARNING" and str(folder) in caplog.records[-1].message)
         assert versions.find()[1].text == "mended" and caplog.text.count("cannot be loaded") == 1
 
 

@@ -1,5 +1,6 @@
 """Requests that are computed together, and texts of several sentences, with a function in place of a model."""
 
+import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -35,17 +36,30 @@ def texts(*values):
     return {"inputs": np.array(values, object)}
 
 
-def run_waiting(batcher, signature, requests, others=()):
-    """Returns the futures of requests that all wait while the first one is computed, and the outputs of the first."""
-    with ThreadPoolExecutor(len(requests) + len(others) + 1) as pool:
+@contextlib.contextmanager
+def busy(batcher, signature):
+    """While a first request is computed, yields a function that calls the batcher in a thread, once others wait."""
+    with ThreadPoolExecutor(16) as pool:
         first = pool.submit(batcher.run, signature, texts("first"))
         assert signature.is_running.wait(20)
-        futures = [pool.submit(batcher.run, signature, inputs) for inputs in requests]
-        futures += [pool.submit(batcher.run, *other) for other in others]
-        wait_for(lambda: batcher.waiting >= len(futures), 20)
-        signature.may_run.set()
+
+        def submit(*arguments):
+            waiting = batcher.waiting
+            future = pool.submit(batcher.run, *arguments)
+            wait_for(lambda: batcher.waiting == waiting + 1, 20)
+            return future
+
+        try:
+            yield submit
+        finally:
+            signature.may_run.set()
         assert first.result(20)["outputs"].tolist() == ["FIRST"]
-    return futures
+
+
+def run_waiting(batcher, signature, requests, others=()):
+    """Returns the futures of requests that all wait while the first one is computed."""
+    with busy(batcher, signature) as submit:
+        return [submit(*arguments) for arguments in (*((signature, inputs) for inputs in requests), *others)]
 
 
 def test_waiting_requests_are_one_batch():
@@ -90,19 +104,11 @@ def test_a_batch_is_told_with_its_rows_and_its_times(clock):
         clock.advance(0.75)
         return outputs
 
-    def wait_a_second():
-        wait_for(lambda: batcher.waiting == 2, 20)
+    vars(slowly).update(rows_are_independent=True, is_running=signature.is_running, may_run=signature.may_run)
+    with busy(Batcher(64, 1, on_batch=lambda *batch: batches.append(batch)), slowly) as submit:
+        others = [submit(slowly, texts(*values)) for values in (("a", "b"), ("c",))]
         clock.advance(1.5)
-        signature.may_run.set()
-
-    slowly.rows_are_independent = True
-    batcher = Batcher(64, 1, on_batch=lambda *batch: batches.append(batch))
-    with ThreadPoolExecutor(4) as pool:
-        pool.submit(batcher.run, slowly, texts("first"))
-        assert signature.is_running.wait(20)
-        others = [pool.submit(batcher.run, slowly, texts(*values)) for values in (("a", "b"), ("c",))]
-        wait_a_second()
-        assert [len(one.result(20)["outputs"]) for one in others] == [2, 1]
+    assert [len(one.result(20)["outputs"]) for one in others] == [2, 1]
     assert batches == [(1, [0.0], 2.25), (3, [2.25, 2.25], 0.75)]
 
 
@@ -145,19 +151,14 @@ def test_a_short_request_does_not_wait_for_a_long_one():
 
 
 def test_what_nobody_waits_for_is_not_computed():
-    signature, gone = Upper(), threading.Event()
-    batcher = Batcher(4, 1)
-    with ThreadPoolExecutor(3) as pool:
-        first = pool.submit(batcher.run, signature, texts("first"))
-        assert signature.is_running.wait(20)
-        long = pool.submit(batcher.run, signature, texts(*["x"] * 40), gone.is_set)
-        wait_for(lambda: batcher.waiting == 1, 20)
+    signature, gone, batcher = Upper(), threading.Event(), Batcher(4, 1)
+    with busy(batcher, signature) as submit:
+        long = submit(signature, texts(*["x"] * 40), gone.is_set)
         gone.set()
         with pytest.raises(Refusal, match="client has disconnected") as refusal:
             long.result(20)
         assert refusal.value.code == "CANCELLED" and batcher.waiting == 0
-        signature.may_run.set()
-        assert first.result(20)["outputs"].tolist() == ["FIRST"] and signature.sizes == [1]
+    assert signature.sizes == [1]
 
 
 def test_the_rest_of_a_request_that_failed_is_not_computed():
@@ -172,22 +173,14 @@ def test_the_rest_of_a_request_that_failed_is_not_computed():
 
 def test_a_queue_has_an_end():
     """But takes a request that is longer than itself when nothing waits."""
-    signature = Upper()
-    batcher = Batcher(4, 1, most_waiting=8)
-    with ThreadPoolExecutor(3) as pool:
-        first = pool.submit(batcher.run, signature, texts("first"))
-        assert signature.is_running.wait(20)
-        waiting = pool.submit(batcher.run, signature, texts(*["x"] * 7))
-        wait_for(lambda: batcher.waiting == 1, 20)
-        with pytest.raises(
-            Refusal, match="The batch scheduling queue to which this task was submitted is full"
-        ) as full:
+    signature, batcher = Upper(), Batcher(4, 1, most_waiting=8)
+    with busy(batcher, signature) as submit:
+        waiting = submit(signature, texts(*["x"] * 7))
+        with pytest.raises(Refusal, match="queue to which this task was submitted is full") as full:
             batcher.run(signature, texts("a", "b"))
         assert full.value.code == "UNAVAILABLE"
-        last = pool.submit(batcher.run, signature, texts("a"))
-        wait_for(lambda: batcher.waiting == 2, 20)
-        signature.may_run.set()
-        assert [len(one.result(20)["outputs"]) for one in (first, waiting, last)] == [1, 7, 1]
+        last = submit(signature, texts("a"))
+    assert [len(one.result(20)["outputs"]) for one in (waiting, last)] == [7, 1]
     assert len(batcher.run(signature, texts(*["x"] * 20))["outputs"]) == 20
 
 

@@ -1,8 +1,6 @@
 """What GET / answers: JSON to clients, and in a browser a page by which a model is tried."""
 
-import importlib.util
 import json
-import pathlib
 import subprocess
 import threading
 
@@ -13,10 +11,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 from werkzeug.serving import make_server
 
-from t2t_lite.extras.serving.request_batching import Batcher
-from t2t_lite.extras.serving.rest_server import RestServer
-from t2t_lite.extras.serving.server_metrics import ServerMetrics
-from tests.extras.serving.doubles import asker
+from tests.browser import accessibility, set_window
+from tests.extras.serving.doubles import Versions, asker, rest_server
 
 HOSTILE = "a'b \"c\" <img src=x onerror='document.title=1'> $(touch x) \\ \u00fc"
 SIGNATURES = {  # inputs, outputs of serving_default, and the names of other signatures
@@ -45,7 +41,7 @@ class Joined:
         return {name: values[kind] for name, kind in self._outputs.items()}
 
 
-class Versions:
+class Hostile(Versions):
     """Version 7 of a model whose name is hostile, too."""
 
     name, created = "<b>m</b> '", 1_700_000_000
@@ -61,17 +57,14 @@ class Versions:
     def states(self, version=None):
         return [(7, "AVAILABLE", "OK", ""), (6, "END", "OK", "")]
 
-    def is_available(self):
-        return True
 
-
-def rest_server(versions, **options):
-    return RestServer(versions, Batcher(4, 1), ServerMetrics(), 4, 2000, **options)
+def server_of(*arguments, **options):
+    return rest_server(versions=Hostile(*arguments), **{"most_streams": 0, **options})
 
 
 @pytest.fixture
 def ask():
-    return asker(rest_server(Versions(*SIGNATURES["Translate"])))
+    return asker(server_of(*SIGNATURES["Translate"]))
 
 
 def test_clients_get_the_paths_and_each_of_them_is_there(ask):
@@ -79,12 +72,12 @@ def test_clients_get_the_paths_and_each_of_them_is_there(ask):
         status, answer = ask("GET", "/", **accept)
         assert status == "200 OK" and ask.headers["Vary"] == "Accept"
     found = json.loads(answer)
-    assert found["models"] == [Versions.name] and len(found["paths"]) == 7
+    assert found["models"] == [Hostile.name] and len(found["paths"]) == 7
     for line in found["paths"]:
         method, path = line.split(" ")
         assert ask(method, path, b'{"inputs": ["a"]}' * (method == "POST"))[0] == "200 OK"
         assert ask("OPTIONS", path)[0] == "204 No Content"
-    streaming = asker(rest_server(Versions(*SIGNATURES["Continue"]), most_streams=1))
+    streaming = asker(server_of(*SIGNATURES["Continue"], most_streams=1))
     assert "POST /v1/completions" in json.loads(streaming("GET", "http://host:8501")[1])["paths"]
 
 
@@ -98,7 +91,7 @@ def test_what_is_not_found_names_the_paths_that_are(ask, path):
 
 def test_browsers_get_a_page_that_loads_nothing_from_elsewhere():
     heads = []
-    server = rest_server(Versions(*SIGNATURES["Translate"]))
+    server = server_of(*SIGNATURES["Translate"])
     environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": "/", "HTTP_ACCEPT": "text/html,application/xhtml+xml,*/*;q=0.8"}
     page = b"".join(server(environ, lambda *head: heads.append(head))).decode()
     headers = dict(heads[0][1])
@@ -138,11 +131,11 @@ class Page:
 
 @pytest.fixture
 def open_page(chromium):
-    """Returns a function of Versions' arguments that serves a model and opens the page."""
+    """Returns a function of the arguments of `Hostile` that serves a model and opens the page."""
     servers = []
 
     def opened(*arguments):
-        server = make_server("127.0.0.1", 0, rest_server(Versions(*arguments)), threaded=True)
+        server = make_server("127.0.0.1", 0, server_of(*arguments), threaded=True)
         servers.append(server)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         return Page(chromium, f"http://127.0.0.1:{server.port}/")
@@ -159,7 +152,7 @@ def test_a_model_is_asked_as_its_task_is(open_page, verb):
     page = open_page(*SIGNATURES[verb])
     labels = [label.text for label in page.chromium.find_elements("css selector", "label")]
     assert labels == {"Classify": ["First", "Second"], "Answer": ["Question", "Context"]}.get(verb, ["Text"])
-    assert page.text("submit") == verb and page.text("versions") == f"{Versions.name}7AVAILABLE{Versions.name}6END"
+    assert page.text("submit") == verb and page.text("versions") == f"{Hostile.name}7AVAILABLE{Hostile.name}6END"
     texts = [HOSTILE, "x"][: len(inputs)]
     page.ask(*texts)
     expected = "+".join(sorted(texts) if verb != "Answer" else texts[::-1])
@@ -187,16 +180,7 @@ def test_errors_are_shown_as_text(open_page):
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1000, "light"), (360, "dark")])
 def test_the_page_is_accessible_and_fits_its_window(open_page, chromium, width, scheme):
-    if not importlib.util.find_spec("axe_core_python"):
-        pytest.skip("ACCESSIBILITY IS NOT TESTED: axe-core-python is not installed")
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    set_window(chromium, width, scheme)
     page = open_page(*SIGNATURES["Classify"])
     page.ask(HOSTILE, "x" * 300)
-    assert chromium.execute_script("return document.documentElement.scrollWidth") <= width
-    axe = pathlib.Path(importlib.util.find_spec("axe_core_python").origin).with_name("axe.min.js")
-    chromium.execute_script(axe.read_text())
-    found = chromium.execute_async_script("axe.run().then(arguments[0])")
-    assert found["passes"] and not [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]]
+    accessibility(chromium, width)

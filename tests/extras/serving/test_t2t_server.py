@@ -52,7 +52,7 @@ def test_each_part_gets_its_flags(served):
     """Odd values, each of another flag."""
     ask = served(
         "--max_enqueued_batches=3", "--max_execution_batch_size=5", "--num_batch_threads=7", "--split_sentences=never",
-        "--max_batch_size=11", "--poll_secs=0.75", "--max_body_bytes=2000",
+        "--max_batch_size=11", "--poll_secs=0.75", "--max_body_bytes=2000", "--allow_origin=*",
     )  # fmt: skip
     (rows, threads), options = served.handed["Batcher"]
     assert (rows, threads, options["most_waiting"]) == (5, 7, 15)
@@ -60,7 +60,8 @@ def test_each_part_gets_its_flags(served):
     assert served.handed["ModelVersions"][0][:2] == (Versions.name, "x")
     limits = served.handed["RestServer"][1]
     assert (limits["most_rows"], limits["longest_body"]) == (11, 2000) and served.handed["serve"][0][1] == 2000
-    assert ask("POST", f"{MODEL}:predict", b'{"inputs": ["a", "b"]}')[0] == "200 OK"
+    assert ask("POST", f"{MODEL}:predict", b'{"inputs": ["a", "b"]}', HTTP_ORIGIN="null")[0] == "200 OK"
+    assert ask.headers["Access-Control-Allow-Origin"] == "*"
     _, page = ask("GET", "/monitoring/prometheus/metrics")
     assert ':processed_batch_size_sum{model_name="my model"} 2.0\n' in page
 
@@ -108,12 +109,6 @@ def test_a_drain_and_origins(served):
     assert ask.headers["Access-Control-Allow-Origin"] == "https://example.org"
     options["on_stop"]()
     assert ask("GET", "/health")[0].startswith("503") and options["on_last"].__name__ == "end_streams"
-
-
-def test_all_pages_may_ask(served):
-    ask = served("--allow_origin=*")
-    ask("GET", "/health", HTTP_ORIGIN="null")
-    assert ask.headers["Access-Control-Allow-Origin"] == "*"
 
 
 @pytest.mark.parametrize(
