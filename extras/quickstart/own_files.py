@@ -8,16 +8,7 @@ import time
 from t2t_lite import registry
 from t2t_lite.data.manifests import find_manifest
 from t2t_lite.errors import LOGGER
-from t2t_lite.extras.quickstart import commands as plans
-from t2t_lite.extras.quickstart.commands import (
-    export,
-    is_newer,
-    print_score,
-    print_translations,
-    run,
-    step,
-    write_texts,
-)
+from t2t_lite.extras.quickstart import commands
 from t2t_lite.runs.log import read_lines
 
 _PROBLEM = "translate_own"
@@ -48,27 +39,29 @@ def run_own_files(output_dir, train_files, dev_files, minutes):
     """
     start = time.monotonic()
     request = {"train_files": train_files, "dev_files": dev_files, "minutes": minutes}
-    plan = plans.read_plan(output_dir, request)
+    plan = commands.read_plan(output_dir, request)
     if not plan:
         problem = registry.problem(_PROBLEM)
         problem.configure(train_files=train_files, dev_files=dev_files)
-        plan = plans.choose(request, problem.generate_samples("", "", "train"), _has_gpu())
+        plan = commands.choose(request, problem.generate_samples("", "", "train"), _has_gpu())
     data, train, probe, export_dir = (os.path.join(output_dir, name) for name in ("data", "train", "probe", "export"))
 
-    step("1. Learning a vocabulary from the pairs, and writing records")
+    commands.step("1. Learning a vocabulary from the pairs, and writing records")
     corpora = [f"--train_files={','.join(train_files)}", *([f"--dev_files={','.join(dev_files)}"] if dev_files else [])]
     size = [f"--vocab_size={plan.vocab_size}"] if plan.vocab_size else []
-    run("t2t-datagen", f"--problem={_PROBLEM}", f"--data_dir={data}", *corpora, *size)
-    plans.write_plan(output_dir, plan)
+    commands.run("t2t-datagen", f"--problem={_PROBLEM}", f"--data_dir={data}", *corpora, *size)
+    commands.write_plan(output_dir, plan)
 
     if not plan.train_steps:
-        step(f"2. Measuring the speed of this machine with {_PROBE_STEPS} steps")
+        commands.step(f"2. Measuring the speed of this machine with {_PROBE_STEPS} steps")
         shutil.rmtree(probe, ignore_errors=True)
         plan = plan._replace(train_steps=_measure_steps(plan, data, probe, start))
-        plans.write_plan(output_dir, plan)
+        commands.write_plan(output_dir, plan)
 
-    step(f"3. Training a Transformer for {plan.train_steps:,} steps; the best checkpoint on the dev set is kept")
-    steps_between = -(-plan.train_steps // plans.EVALUATIONS)
+    commands.step(
+        f"3. Training a Transformer for {plan.train_steps:,} steps; the best checkpoint on the dev set is kept"
+    )
+    steps_between = -(-plan.train_steps // commands.EVALUATIONS)
     _train(plan, data, train, plan.train_steps, f"--local_eval_frequency={steps_between}")
 
     _translate_and_export(output_dir, data, os.path.join(train, "best"), export_dir)
@@ -81,8 +74,8 @@ def _has_gpu():
 
 
 def _train(plan, data, output_dir, steps, *flags):
-    hparams = plans.hparams_for(plan, steps)
-    run(
+    hparams = commands.hparams_for(plan, steps)
+    commands.run(
         "t2t-trainer", f"--problem={_PROBLEM}", f"--data_dir={data}", f"--output_dir={output_dir}",
         f"--hparams_set={plan.hparams_set}", *([f"--hparams={hparams}"] if hparams else []), f"--train_steps={steps}",
         *flags,
@@ -102,7 +95,7 @@ def _measure_steps(plan, data, probe, start):
     pairs = manifest["splits"]["train"]["examples"]
     seconds = 60 * plan.request["minutes"] - (now - start) - _LATER_STARTS * start_up
     passes_per_step = last["sentences_per_step"] / pairs
-    steps = plans.steps_for(seconds, seconds_per_step, passes_per_step)
+    steps = commands.steps_for(seconds, seconds_per_step, passes_per_step)
     passes = steps * passes_per_step
     print(
         f"{seconds_per_step:.2f} s per step of {last['sentences_per_step']:.0f} pairs: {steps:,} steps take about "
@@ -126,16 +119,18 @@ def _translate_and_export(output_dir, data, best, export_dir):
     translation = os.path.join(output_dir, f"translation.{problem.language_pair[1]}")
     checkpoint = os.path.join(best, "checkpoint")
 
-    step("4. Translating and scoring the dev set")
+    commands.step("4. Translating and scoring the dev set")
     if not os.path.exists(reference):
-        write_texts(problem, data, "dev", (source, reference))
-    if not is_newer(translation, checkpoint):
-        run("t2t-decoder", f"--output_dir={best}", f"--decode_from_file={source}", f"--decode_to_file={translation}")
-    score = run("t2t-bleu", f"--translation={translation}", f"--reference={reference}", is_captured=True)
+        commands.write_texts(problem, data, "dev", (source, reference))
+    if not commands.is_newer(translation, checkpoint):
+        commands.run(
+            "t2t-decoder", f"--output_dir={best}", f"--decode_from_file={source}", f"--decode_to_file={translation}"
+        )
+    score = commands.run("t2t-bleu", f"--translation={translation}", f"--reference={reference}", is_captured=True)
 
-    step("5. Exporting a SavedModel: text in, text out")
-    export(best, export_dir, checkpoint)
-    print_translations({"source": source, "translation": translation, "reference": reference})
+    commands.step("5. Exporting a SavedModel: text in, text out")
+    commands.export(best, export_dir, checkpoint)
+    commands.print_translations({"source": source, "translation": translation, "reference": reference})
     folders = {"export": export_dir, "best": best, "train": os.path.dirname(best)}
     print(_NEXT.format(**{name: shlex.quote(path) for name, path in folders.items()}))
-    print_score("dev", score)
+    commands.print_score("dev", score)

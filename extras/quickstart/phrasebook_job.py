@@ -8,16 +8,7 @@ import sys
 
 from t2t_lite import registry
 from t2t_lite.errors import Failure
-from t2t_lite.extras.quickstart.commands import (
-    SCRIPTS,
-    export,
-    is_newer,
-    print_score,
-    print_translations,
-    run,
-    step,
-    write_texts,
-)
+from t2t_lite.extras.quickstart import commands
 
 _PROBLEM = "translate_ende_phrasebook"
 _AVERAGED = 5  # number of checkpoints to average, as in the paper's section 6.1
@@ -54,44 +45,46 @@ def run_phrasebook(output_dir, train_steps, steps_between):
         os.path.join(output_dir, name) for name in ("data", "train", "export", "test.en", "test.de", "translation.de")
     )
     average = os.path.join(train, "avg")
-    step("1. Generating English-German sentence pairs, learning a vocabulary, and writing records")
-    run("t2t-datagen", f"--problem={_PROBLEM}", f"--data_dir={data}")
+    commands.step("1. Generating English-German sentence pairs, learning a vocabulary, and writing records")
+    commands.run("t2t-datagen", f"--problem={_PROBLEM}", f"--data_dir={data}")
 
-    step("2. Training a small Transformer")
-    run(
+    commands.step("2. Training a small Transformer")
+    commands.run(
         "t2t-trainer", f"--problem={_PROBLEM}", f"--data_dir={data}", f"--output_dir={train}", "--model=transformer",
         "--hparams_set=transformer_quickstart", f"--train_steps={train_steps}",
         f"--local_eval_frequency={steps_between}",
     )  # fmt: skip
 
-    step("3. Averaging the last five checkpoints (paper, section 6.1)")
+    commands.step("3. Averaging the last five checkpoints (paper, section 6.1)")
     averaged = os.path.join(average, f"model.ckpt-{train_steps}.index")
     if not os.path.exists(averaged):
         count = min(_AVERAGED, -(-train_steps // steps_between))
         first = max(0, train_steps - (_AVERAGED - 1) * steps_between)
-        run("t2t-avg-all", f"--model_dir={train}", f"--output_dir={average}", f"--n={count}", f"--min_steps={first}")
+        commands.run(
+            "t2t-avg-all", f"--model_dir={train}", f"--output_dir={average}", f"--n={count}", f"--min_steps={first}"
+        )
 
-    step("4. Translating and scoring the test set, which has combinations of words that are new to the model")
+    commands.step("4. Translating and scoring the test set, which has combinations of words that are new to the model")
     if not os.path.exists(reference):
-        write_texts(registry.problem(_PROBLEM), data, "test", (source, reference))
-    if not is_newer(translation, averaged):
-        run(
+        commands.write_texts(registry.problem(_PROBLEM), data, "test", (source, reference))
+    if not commands.is_newer(translation, averaged):
+        commands.run(
             "t2t-decoder", f"--output_dir={average}", f"--decode_from_file={source}",
             f"--decode_to_file={translation}", "--decode_hparams=beam_size=4,alpha=0.6",
         )  # fmt: skip
-    score = run("t2t-bleu", f"--translation={translation}", f"--reference={reference}", is_captured=True)
+    score = commands.run("t2t-bleu", f"--translation={translation}", f"--reference={reference}", is_captured=True)
 
-    step("5. Exporting a SavedModel for TensorFlow Serving: text in, text out")
-    export(average, export_dir, averaged)
-    print_translations({"English": source, "German": translation, "reference": reference})
+    commands.step("5. Exporting a SavedModel for TensorFlow Serving: text in, text out")
+    commands.export(average, export_dir, averaged)
+    commands.print_translations({"English": source, "German": translation, "reference": reference})
     _ask(output_dir, export_dir, source)
-    print(_NEXT.format(average=shlex.quote(average), train=shlex.quote(train), scripts=SCRIPTS))
-    print_score("test", score)
+    print(_NEXT.format(average=shlex.quote(average), train=shlex.quote(train), scripts=commands.SCRIPTS))
+    commands.print_score("test", score)
 
 
 def _ask(output_dir, export_dir, source):
     """Translates one line with a script that loads the SavedModel in a new process, and prints the script."""
-    step("Asking the SavedModel, in a process without t2t_lite")
+    commands.step("Asking the SavedModel, in a process without t2t_lite")
     with open(source, encoding="utf-8") as file:
         values = {"export": os.path.join(export_dir, "1"), "text": file.readline().rstrip("\n")}
     code = _ASK.format(**{name: json.dumps(value, ensure_ascii=False)[1:-1] for name, value in values.items()})

@@ -54,8 +54,7 @@ DIR="{folder}"
             with open(path, "w") as file:
                 file.writelines(f"{i}\n" for i in range(2000))
 
-    for module in (phrasebook, own_files):
-        monkeypatch.setattr(module, "write_texts", write_texts)
+    monkeypatch.setattr(commands, "write_texts", write_texts)
     monkeypatch.setattr(phrasebook, "_ASK", "print('Das Haus ist alt.')\n")
 
     def run(*flags, steps=50):
