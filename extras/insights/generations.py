@@ -10,7 +10,6 @@ from t2t_lite.extras.insights.answers import checked, shown_attention
 from t2t_lite.extras.insights.media import FILE, picture_file, read_file
 from t2t_lite.extras.insights.text_answers import TextAnswers, shown_hypothesis
 from t2t_lite.settings.ranges import NEW_TOKENS, typed_value
-from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.attention_pictures import attend_to_row, default_layer, draw_attention
 from t2t_lite.visualization.sentence_attention import MOST_POSITIONS, MOST_TOKENS
 
@@ -73,8 +72,7 @@ class Generations(TextAnswers):
         request = checked(request, {**self.asked, "target?": str | list, "layer?": int})
         target = request.get("target")
         if isinstance(target, list):
-            with located("target"):
-                target = check_ids(target[:-1] if target[-1:] == [EOS_ID] else target, self._vocab_size, least=2)
+            target = self.output_ids(target)
         ids = self._row(self.searched(request), target, MOST_POSITIONS)
         attention = attend_to_row(self.answerer, ids, MOST_POSITIONS)["decoder"]
         layer = request.get("layer", default_layer(attention))
@@ -112,10 +110,6 @@ class Generations(TextAnswers):
     def scored(self, request, target):
         """Returns the prompt ids and the target ids of a request, without EOS."""
         return self.searched(request), self._ids(target)
-
-    @property
-    def _vocab_size(self):
-        return self.answerer.encoders["targets"].vocab_size
 
     def _row(self, prompt, target, most):
         """Returns the ids of a prompt and a target (text, ids or None). Raises `UserError` for no ids or too many."""

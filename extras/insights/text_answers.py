@@ -99,9 +99,7 @@ class TextAnswers(Answers):
             `Problem.given_part`}.
         """
         request = checked(request, {**self.asked, "target": list, "ending": str})
-        ids, encoders, problem = request["target"], self.answerer.encoders, self.answerer.problem
-        with located("target"):
-            ids = check_ids(ids[:-1] if ids[-1:] == [EOS_ID] else ids, encoders["targets"].vocab_size, least=2)
+        ids, encoders, problem = self.output_ids(request["target"]), self.answerer.encoders, self.answerer.problem
         if len(ids) > NEW_TOKENS.most:
             raise UserError(f"target: {len(ids):,} ids. Expected at most {NEW_TOKENS.most:,}.")
         given = self.given(request)
@@ -148,15 +146,19 @@ class TextAnswers(Answers):
         """Returns a field of a request: a text, a list of ids, or None. Raises `UserError` for invalid ids."""
         value = request.get(name)
         if isinstance(value, list):
-            size, may_end = self.answerer.encoders["targets"].vocab_size, name == "target" and value[-1:] == [EOS_ID]
-            with located(name):
-                value = check_ids(value, size)  # true and 1.0, which equal EOS, are no ids
-                check_ids(value[:-1] if may_end else value, size, least=2)
+            self.output_ids(value, name)
             if not value and name == "target":
                 raise UserError("target is empty. Expected at least one id, or a text.")
             if len(value) > MOST_TOKENS:
                 raise UserError(f"{name}: {len(value):,} ids. Expected at most {MOST_TOKENS}.")
         return value
+
+    def output_ids(self, ids, name="target"):
+        """Returns the ids of a request's target, without EOS at their end, or of a prefix. Raises `UserError`."""
+        size, may_end = self.answerer.encoders["targets"].vocab_size, name == "target" and ids[-1:] == [EOS_ID]
+        with located(name):
+            check_ids(ids, size)  # true and 1.0, which equal EOS, are no ids
+            return check_ids(ids[:-1] if may_end else ids, size, least=2)
 
     def _traced(self, inputs, targets):
         logits, _ = named_outputs(self.answerer.model({"inputs": inputs, "targets": targets}, training=False))

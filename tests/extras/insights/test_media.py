@@ -198,6 +198,8 @@ OTHERS = {
     "an ending": ("files", {"text": "cat", "target": [9], "ending": "mid"}, "ending='mid' .*png"),
     "a large id": ("files", {"text": "", "target": [10**6], "ending": "png"}, "target: id 1000000 is outside"),
     "a text for ids": ("files", {"text": "cat", "target": ["a"], "ending": "png"}, r"target: \['a'\]: "),
+    "no id at the end": ("files", {"text": "cat", "target": [9, 1.0], "ending": "png"}, "target: .*1.0"),
+    "no id at the end of a map": ("attention_map", {"text": "cat", "target": [9, 1.0]}, "target: .*1.0"),
     "many ids": ("files", {"text": "", "target": [9] * 20_000, "ending": "png"}, "target: 20,000 ids"),
     "a large picture": ("attention_map", {"text": "", "target": [9] * 1200}, "text: 1,201 tokens.* 1,100"),
     "no layer": ("attention_map", {"text": "cat", "target": [9], "layer": 3}, "layer=3: .* 2 layers"),
