@@ -1,6 +1,8 @@
 """Sentences and trees as records, outputs as trees, the user's own treebank and the Penn Treebank."""
 
 import json
+import os
+import shutil
 
 import pytest
 
@@ -26,76 +28,89 @@ def sentences(count, begin=0):
         )
 
 
-@pytest.fixture
-def files(tmp_path):
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
     """Three files of trees, as arguments of `configure`; the test file has a phrase that training lacks."""
+    folder = tmp_path_factory.mktemp("trees")
     texts = {
         "train_files": "".join(sentences(60)),
         "dev_files": "".join(sentences(5, 60)),
         "test_files": "(TOP (FRAG (INTJ (UH Oh)) (. !)))\n",
     }
     for name, text in texts.items():
-        (tmp_path / f"{name}.mrg").write_text(text)
-    return {name: [str(tmp_path / f"{name}.mrg")] for name in texts}
+        (folder / f"{name}.mrg").write_text(text)
+    return {name: [str(folder / f"{name}.mrg")] for name in texts}
 
 
-def test_records_hold_words_and_tokens(tmp_path, files):
-    problem = own.generated("parsing_english_own", tmp_path / "d", vocab_size=350, **files)
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory, files):
+    """The folder of data that were generated from these files, which are gone."""
+    folder = tmp_path_factory.mktemp("data")
+    moved = {name: [str(shutil.copy(path, folder / f"{name}.mrg"))] for name, (path,) in files.items()}
+    own.generated("parsing_english_own", folder / "d", vocab_size=350, **moved)
+    for (path,) in moved.values():
+        os.remove(path)
+    return folder / "d"
+
+
+@pytest.fixture(scope="module")
+def problem(data_dir):
+    """The problem, as a later command finds it in its data folder."""
+    problem = registry.problem("parsing_english_own")
+    problem.read_config(str(data_dir))
+    return problem
+
+
+@pytest.fixture(scope="module")
+def encoders(problem, data_dir):
+    return problem.get_feature_encoders(str(data_dir))
+
+
+def test_records_hold_words_and_tokens(problem, data_dir):
     expected = [linearize(parse_tree(text)) for text in sentences(60)]
-    found = decoded(problem, tmp_path / "d", DatasetSplit.TRAIN)
+    found = decoded(problem, data_dir, DatasetSplit.TRAIN)
     assert sorted(found) == sorted((" ".join(words), " ".join(tokens)) for words, tokens in expected)
     assert ("the cat sees a cat0 .", "S NP DT NN /NP VP VBZ NP DT NN /NP /VP . /S") in found
     # Labels that training does not have; the tag . it has.
-    assert list(decoded(problem, tmp_path / "d", DatasetSplit.TEST)) == [("Oh !", "<unk> <unk> <unk> <unk> . <unk>")]
+    assert list(decoded(problem, data_dir, DatasetSplit.TEST)) == [("Oh !", "<unk> <unk> <unk> <unk> . <unk>")]
 
 
-def test_two_vocabularies(tmp_path, files):
-    problem = own.generated("parsing_english_own", tmp_path / "d", vocab_size=350, **files)
-    encoders = problem.feature_encoders(str(tmp_path / "d"))
+def test_two_vocabularies(encoders, data_dir):
     assert encoders["inputs"].vocab_size == 350
     tokens = ["<pad>", "<EOS>", "<unk>", ".", "/NP", "/S", "/VP", "DT", "NN", "NP", "S", "VBZ", "VP"]
     assert encoders["targets"].pieces(range(2, encoders["targets"].vocab_size)) == tokens[2:]
-    known = json.loads((tmp_path / "d" / "vocab.parsing_english_own.tags.json").read_text())
+    known = json.loads((data_dir / "vocab.parsing_english_own.tags.json").read_text())
     assert (known["sees"], known["cat"], known[""]) == (["VBZ"], ["NN"], ["NN"])
-    assert (tmp_path / "d" / "vocab.parsing_english_own.targets.tokens").read_text().splitlines() == tokens
-    manifest = json.loads((tmp_path / "d" / "parsing_english_own-manifest.json").read_text())
+    assert (data_dir / "vocab.parsing_english_own.targets.tokens").read_text().splitlines() == tokens
+    manifest = json.loads((data_dir / "parsing_english_own-manifest.json").read_text())
     assert manifest["vocabulary"]["targets"]["size"] == len(tokens)
 
 
-def test_later_commands_need_the_data_folder_alone(tmp_path, files):
-    own.generated("parsing_english_own", tmp_path / "d", vocab_size=350, **files)
-    for (path,) in files.values():
-        (tmp_path / path).unlink()
-    problem = registry.problem("parsing_english_own")
-    Records(problem, str(tmp_path / "d"), DatasetSplit.TRAIN).check()
+def test_later_commands_need_the_data_folder_alone(problem, data_dir, tmp_path):
+    Records(problem, str(data_dir), DatasetSplit.TRAIN).check()
     assert problem.approx_vocab_size == 350
     assert {split["split"] for split in problem.dataset_splits} == {"train", "eval", "test"}
-    problem.generate_data(str(tmp_path / "d"), str(tmp_path))  # finished: nothing to do
-    assert problem.learned_files(str(tmp_path / "d")) == [
-        str(tmp_path / "d" / f"vocab.parsing_english_own.{name}")
+    problem.generate_data(str(data_dir), str(tmp_path))  # finished: nothing to do
+    assert problem.learned_files(str(data_dir)) == [
+        str(data_dir / f"vocab.parsing_english_own.{name}")
         for name in ("inputs.350.model", "inputs.350.vocab", "targets.tokens", "tags.json")
     ]
 
 
-def test_the_files_of_a_model_serve_elsewhere(tmp_path, files):
-    problem = own.generated("parsing_english_own", tmp_path / "d", vocab_size=350, **files)
-    (tmp_path / "run").mkdir()
-    for path in problem.vocabulary_files(str(tmp_path / "d")):
-        (tmp_path / "run" / path.rsplit("/", 1)[1]).write_bytes((tmp_path / path).read_bytes())
-    elsewhere = registry.problem("parsing_english_own").get_feature_encoders(str(tmp_path / "run"))
-    for side, encoder in problem.get_feature_encoders(str(tmp_path / "d")).items():
+def test_the_files_of_a_model_serve_elsewhere(problem, encoders, data_dir, tmp_path):
+    for path in problem.vocabulary_files(str(data_dir)):
+        shutil.copy(path, tmp_path)
+    elsewhere = registry.problem("parsing_english_own").get_feature_encoders(str(tmp_path))
+    for side, encoder in encoders.items():
         assert elsewhere[side].fingerprint == encoder.fingerprint
 
 
-def test_another_request_is_refused(tmp_path, files):
-    own.generated("parsing_english_own", tmp_path, vocab_size=350, **files)
+def test_another_request_is_refused(data_dir, files):
     with pytest.raises(UserError, match=r"vocab_size = 350,.* vocab_size = 340"):
-        own.generated("parsing_english_own", tmp_path, vocab_size=340, **files)
+        own.generated("parsing_english_own", data_dir, vocab_size=340, **files)
 
 
-def test_output_is_a_tree_over_the_words_of_the_input(tmp_path, files):
-    problem = own.generated("parsing_english_own", tmp_path / "d", vocab_size=350, **files)
-    encoders = problem.get_feature_encoders(str(tmp_path / "d"))
+def test_output_is_a_tree_over_the_words_of_the_input(problem, encoders):
     tree = "(TOP (S (NP (DT the) (NN cat)) (VP (VBZ sees) (NP (DT a) (NN dog))) (. .)))"
     words, tokens = linearize(parse_tree(tree))
     assert problem.output_text(" ".join(words), " ".join(tokens), encoders) == tree
@@ -106,9 +121,7 @@ def test_output_is_a_tree_over_the_words_of_the_input(tmp_path, files):
     assert to_line(build_tree(tokens, words)) == tree
 
 
-def test_the_output_whose_tags_fit_the_words_is_chosen(tmp_path, files):
-    problem = own.generated("parsing_english_own", tmp_path / "d", vocab_size=350, **files)
-    encoders = problem.get_feature_encoders(str(tmp_path / "d"))
+def test_the_output_whose_tags_fit_the_words_is_chosen(problem, encoders):
     outputs = [
         "S NP DT NN /NP . /S",  # leaves out the verb
         "S NP DT NN VP VBZ . /S",  # fits, but is not a tree
@@ -122,10 +135,9 @@ def test_the_output_whose_tags_fit_the_words_is_chosen(tmp_path, files):
     assert problem.choose_output("oh", [""], encoders) == 0
 
 
-def test_reversed_it_writes_words(tmp_path, files):
-    own.generated("parsing_english_own", tmp_path / "d", vocab_size=350, **files)
+def test_reversed_it_writes_words(data_dir):
     problem = registry.problem("parsing_english_own_rev")
-    encoders = problem.get_feature_encoders(str(tmp_path / "d"))
+    encoders = problem.get_feature_encoders(str(data_dir))
     assert encoders["targets"].vocab_size == 350
     assert problem.output_text("S NN /S", "the cat", encoders) == "the cat"
     assert problem.input_text("S  NN") == "S  NN"
