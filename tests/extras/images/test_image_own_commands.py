@@ -74,15 +74,6 @@ def test_classes_are_forgotten_in_training_alone(tmp_path):
     assert all((batch["inputs"] != 2).numpy().all() for batch in evaluated)
 
 
-def test_images_without_classes_and_a_set_of_one_size(tmp_path):
-    train, dev = (write_images(tmp_path / name, classes=("",), size=(2, 2, 1)) for name in ("train", "dev"))
-    data_dir = generate(configured(tmp_path / "more", train_files=[train], dev_files=[dev]), tmp_path)
-    problem = registry.problem("image_own")
-    rows = list(read_examples(Records(problem, data_dir, "train").paths))
-    assert {tuple(row["inputs"]) for row in rows} == {(2,)}
-    assert problem.get_feature_encoders(data_dir)["targets"].class_labels == [] and problem.sequence_length == 4
-
-
 BAD = {  # the content of dev/cat/9.png or its size, the message
     "another size": ((4, 4, 3), r"9\.png: is 4x4, RGB.* 3x4, RGB.*train/cat/0\.png"),
     "cut off": (png(3, [bytes(9)] * 4, 8, RGB)[:60], r"9\.png.*Copy it again"),

@@ -3,7 +3,10 @@
 # Nearest tests of: extras/images/png_files.py
 
 import gzip
+import importlib.resources
+import importlib.util
 import io
+import sys
 import tarfile
 
 import numpy as np
@@ -54,7 +57,6 @@ def write_cifar(folder, size):
 
 
 def write_prepared(folder, size, name="mnist", key="image"):
-    pytest.importorskip("importlib_resources")  # tensorflow-datasets writes with it and forgets it
     info = {key: tfds.features.Image(shape=size), "label": tfds.features.ClassLabel(num_classes=10)}
     splits = {split: dict(zip((key, "label"), images(split, size), strict=True)) for split in LABELS}
     tfds.dataset_builders.store_as_tfds_dataset(
@@ -67,6 +69,8 @@ def write_prepared(folder, size, name="mnist", key="image"):
 @pytest.fixture(autouse=True)
 def no_prepared_sets_elsewhere(tmp_path, monkeypatch):
     monkeypatch.setenv("TFDS_DATA_DIR", str(tmp_path / "none"))
+    if importlib.util.find_spec("importlib_resources") is None:  # tensorflow-datasets writes with it and forgets it
+        monkeypatch.setitem(sys.modules, "importlib_resources", importlib.resources)
 
 
 @pytest.mark.parametrize("name, write, size", [
