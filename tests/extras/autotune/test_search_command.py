@@ -248,29 +248,12 @@ def test_a_signal_in_the_last_evaluation_is_noticed(data_dir, tmp_path):
     assert (one.ended_by, one.was_signalled) == ("train_steps", True)
 
 
-@pytest.mark.slow
-def test_a_trainer_stops_when_it_is_told_and_stays_so(data_dir, tmp_path):
-    def stop_when(evaluations):
-        return "enough" if [step for step, _ in evaluations] == [1, 2] else None
-
-    more = {"evaluates": True, "local_eval_frequency": 1, "stop_when": stop_when}
-    one = small_trainer(data_dir, tmp_path / "run", f"{SIZES},eval_decode_examples=0", **more)
-    one.train(5)
-    assert (one.ended_by, [line["step"] for line in log(tmp_path / "run", "end")]) == ("early_stopping", [2])
-    one.train(5)
-    assert (one.ended_by, log(tmp_path / "run", "evaluation")[-1]["step"]) == ("early_stopping", 2)
-
-
 MISTAKES = {
     "a misprint": (["--hparams_range=tiny_rang"], ["'tiny_rang'", "Nearest: tiny_range"]),
     "no hyperparameter": (["--hparams_range=wrong_range"], ["wrong_range: 'label_smothing'", "label_smoothing"]),
     "one that is fixed": ([SEARCH, "--hp_learning_rate_constant=2"], ["--hparams: learning_rate_constant", SEARCH]),
-    "no metric": ([SEARCH, "--autotune_objective=metrics-x/token_acuracy"],
-                  ["--autotune_objective=metrics-x/token_acuracy", "Nearest: token_accuracy"]),
-    "the wrong direction": ([SEARCH, "--autotune_maximize"], ["--autotune_maximize=true: smaller values of loss"]),
     "another model's": (["--hparams_range=range_of_another_model", "--model=transformer_lm", "--hparams=batch_size=64"],
                         ["--hparams_range=range_of_another_model: num_decoder_layers", "TransformerLM"]),
-    "no best model": ([SEARCH, "--best_checkpoint_metric=none"], ["--best_checkpoint_metric=none"]),
     "no metric, side by side": ([SEARCH, "--autotune_parallel_trials=2", "--autotune_objective=x/token_acuracy"],
                                 ["--autotune_objective=x/token_acuracy", "Nearest: token_accuracy"]),
 }  # fmt: skip

@@ -107,15 +107,6 @@ def test_operations_of_base_in_closed_form():
     assert flops["targets"] == 6 * (2 * (4 * d * d + 2 * d * d + 2 * d * filter_size) + 2 * attended) + 2 * d * 37_000
 
 
-def test_restricted_attention_counts_its_neighborhood():
-    full, restricted = (
-        forward_flops(shapes_only(Transformer, SMALL.parse(changes), VOCAB), {"inputs": 1000, "targets": 1000})
-        for changes in ("", "self_attention_type=restricted,attention_neighborhood=10")
-    )
-    saved = 4 * 32 * (1000 - 10)  # scores and sums, channels, positions that are not seen
-    assert [full.per_token[side] - restricted.per_token[side] for side in ("inputs", "targets")] == [saved, saved]
-
-
 def kept_for_gradients(operations, forward):
     """The bytes of the forward pass that the backward pass reads."""
     before, kept = set(operations[:forward]), {}

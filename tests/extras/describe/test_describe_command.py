@@ -8,12 +8,12 @@ import types
 import pytest
 
 from t2t_lite.extras.describe.in_t2t_trainer import _planned_replicas
-from tests.bin.conftest import CONFIG, call  # noqa: F401
+from tests.bin.conftest import CONFIG
 
 DESCRIBE = ("--describe", "--hparams_set=transformer_tiny")
 
 
-def test_describe_needs_no_more_than_a_set(call):  # noqa: F811
+def test_describe_needs_no_more_than_a_set(call):
     status, out, err = call(*DESCRIBE)
     assert (status, err) == (0, "")
     assert out.startswith("model transformer, set transformer_tiny, vocabulary 37,000 ids (assumed")
@@ -29,12 +29,12 @@ def test_describe_needs_no_more_than_a_set(call):  # noqa: F811
 @pytest.mark.parametrize(
     ("hparams_set", "model"), [("transformer_lm_tiny", "transformer_lm"), ("bert_tiny", "transformer_encoder")]
 )
-def test_describe_takes_the_model_of_the_set(call, hparams_set, model):  # noqa: F811
+def test_describe_takes_the_model_of_the_set(call, hparams_set, model):
     status, out, _ = call("--describe", f"--hparams_set={hparams_set}")
     assert status == 0 and out.startswith(f"model {model}, set {hparams_set}, ")
 
 
-def test_describe_takes_sizes_and_changes(call):  # noqa: F811
+def test_describe_takes_sizes_and_changes(call):
     status, out, err = call(
         *DESCRIBE, "--vocab_size=50", "--target_vocab_size=60", "--hparams=num_encoder_layers=3", "--train_steps=7",
         "--logical_cpus=2",
@@ -45,7 +45,7 @@ def test_describe_takes_sizes_and_changes(call):  # noqa: F811
     assert "8,192 source + 8,192 target tokens (2 replicas, accumulation 1)" in out
 
 
-def test_describe_takes_the_vocabulary_of_the_data_where_there_is_one(call, tmp_path):  # noqa: F811
+def test_describe_takes_the_vocabulary_of_the_data_where_there_is_one(call, tmp_path):
     of_data = ("--problem=algorithmic_identity_decimal40", f"--data_dir={tmp_path}")
     assert "12 ids" in call(*DESCRIBE, *of_data)[1].splitlines()[0]  # digits need no file
     assert "50 ids" in call(*DESCRIBE, *of_data, "--vocab_size=50")[1].splitlines()[0]
@@ -53,7 +53,7 @@ def test_describe_takes_the_vocabulary_of_the_data_where_there_is_one(call, tmp_
     assert "37,000 ids (assumed" in call(*DESCRIBE, *no_vocabulary)[1].splitlines()[0]
 
 
-def test_describe_says_where_the_model_can_go_and_all_reasons_why_not(call, tmp_path):  # noqa: F811
+def test_describe_says_where_the_model_can_go_and_all_reasons_why_not(call, tmp_path):
     def answers(*flags):
         lines = call(*DESCRIBE, *flags)[1].partition("exports (t2t-exporter --format)\n")[2].splitlines()
         return {line.split()[0]: " ".join(line.split()[1:]) for line in lines}
@@ -70,7 +70,7 @@ def test_describe_says_where_the_model_can_go_and_all_reasons_why_not(call, tmp_
         assert words in found["hugging_face"]
 
 
-def test_describe_reads_an_earlier_run(call, tmp_path):  # noqa: F811
+def test_describe_reads_an_earlier_run(call, tmp_path):
     hparams = {"hidden_size": 24, "filter_size": 48, "num_heads": 4}
     config = {**CONFIG, "hparams": hparams, "plan": {"train_steps": 10}}
     (tmp_path / "hparams.json").write_text(json.dumps(config))
@@ -81,29 +81,25 @@ def test_describe_reads_an_earlier_run(call, tmp_path):  # noqa: F811
     assert list(tmp_path.iterdir()) == [tmp_path / "hparams.json"]  # nothing is written
 
 
-def test_describe_refuses_hyperparameters_that_make_no_model(call):  # noqa: F811
+def test_describe_refuses_hyperparameters_that_make_no_model(call):
     status, out, err = call(*DESCRIBE, "--hparams=num_heads=7")
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert "num_heads=7" in err
 
 
-def test_describe_reckons_with_gpus_and_machines_that_are_not_here(call, monkeypatch):  # noqa: F811
+def test_describe_reckons_with_gpus_that_are_not_here(call):
     status, out, err = call(*DESCRIBE, "--worker_gpu=8")
     assert (status, err) == (0, "")
     assert "all-reduce of one step, 8 replicas" in out
     assert "largest batch_size" not in out
-    workers = {"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(workers))
-    assert "all-reduce of one step, 16 replicas" in call(*DESCRIBE, "--worker_gpu=8")[1]
 
 
-def test_describe_takes_a_memory(call):  # noqa: F811
+def test_describe_takes_a_memory(call):
     assert "largest batch_size in 16 GB  " in call(*DESCRIBE, "--worker_gpu=8", "--gpu_memory=16")[1]
-    assert "in 0.01 GB: none fits; " in call(*DESCRIBE, "--gpu_memory=0.01")[1]
 
 
 @pytest.mark.parametrize("flag", ["--plot=a.png", "--gpu_memory=40"])
-def test_training_has_no_use_for_the_flags_of_describe(call, tmp_path, flag):  # noqa: F811
+def test_training_has_no_use_for_the_flags_of_describe(call, tmp_path, flag):
     needed = ("--problem=algorithmic_identity_decimal40", f"--data_dir={tmp_path}", f"--output_dir={tmp_path}/run")
     status, out, err = call(*needed, "--hparams_set=transformer_tiny", flag)
     assert (status, out, err.count("\n")) == (2, "", 1)
@@ -111,7 +107,7 @@ def test_training_has_no_use_for_the_flags_of_describe(call, tmp_path, flag):  #
 
 
 @pytest.mark.slow
-def test_describe_draws_the_learning_rate_and_the_positions(call, tmp_path):  # noqa: F811
+def test_describe_draws_the_learning_rate_and_the_positions(call, tmp_path):
     for name in ("plot.png", "plot.svg"):
         status, out, err = call(*DESCRIBE, f"--plot={tmp_path / name}", "--train_steps=100")
         assert (status, err) == (0, "")

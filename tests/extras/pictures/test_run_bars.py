@@ -9,7 +9,6 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.errors import UserError
 from t2t_lite.extras.pictures.run_bars import TABLE_3, best_evaluations, draw_bars
 from tests.bin.conftest import CONFIG
 from tests.extras.pictures.run_logs import progress, write_log
@@ -67,11 +66,6 @@ def test_bars_have_the_numbers_of_runs_and_paper(tmp_path):
 def test_bars_of_runs_without_bleu_have_a_legend(tmp_path):
     draw_bars(str(tmp_path / "a.svg"), [write_log(tmp_path / "a", evaluation(10, loss=1.0))])
     assert "best evaluation" in texts(tmp_path / "a.svg")
-
-
-def test_a_run_without_a_log(tmp_path):
-    with pytest.raises(UserError, match=r"train\.log: no such file"):
-        draw_bars(str(tmp_path / "a.png"), [str(tmp_path)])
 
 
 @pytest.mark.slow

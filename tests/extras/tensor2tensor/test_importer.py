@@ -32,18 +32,6 @@ def test_what_it_writes(made):
 
 
 @pytest.mark.long
-def test_decoder(eager, made, call_command, tmp_path):
-    (tmp_path / "in.txt").write_text("the red house .\nHaus_1\n")
-    result = call_command(
-        "t2t-decoder", f"--output_dir={made}/new", "--decode_from_file=in.txt", "--decode_to_file=out.txt",
-        "--decode_hparams=beam_size=2,extra_length=4",
-    )  # fmt: skip
-    assert result.status == 0, result
-    expected = Translator.load(str(made / "new")).translate(["the red house .", "Haus_1"], beam_size=2, extra_length=4)
-    assert (tmp_path / "out.txt").read_text().splitlines() == [t.text for t in expected]
-
-
-@pytest.mark.long
 def test_exporter(made, call_command):
     """Text in, text out, by subwords that are cut and joined in the graph."""
     exported = call_command("t2t-exporter", f"--output_dir={made}/new", "--decode_hparams=beam_size=2,extra_length=4")
@@ -55,7 +43,7 @@ def test_exporter(made, call_command):
     assert [text.decode() for text in found] == [t.text for t in expected] and len({*found}) > 2
 
 
-@pytest.mark.long  # a story of what test_decoder, tests/runs and tests/training/test_warm_start.py hold
+@pytest.mark.long  # a story of what tests/runs and tests/training/test_warm_start.py hold
 def test_fine_tuning(made, call_command, tmp_path):
     lines = "".join(f"{' '.join(WORDS[i % 7 : i % 7 + 3])}\n" for i in range(40))
     for name in ("a.en", "a.de"):
