@@ -8,7 +8,6 @@ import bisect
 import collections
 import io
 import wave
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ _DEFAULT_TEMPO = 500_000  # microseconds per quarter note
 _RATES = {24: 24.0, 25: 25.0, 29: 30 / 1.001, 30: 30.0}  # SMPTE frames per second; 29 stands for "30 drop-frame"
 _META, _END_OF_TRACK, _TEMPO = 0xFF, 0x2F, 0x51
 _SYSTEM_EXCLUSIVE = (0xF0, 0xF7)
-NOTE_OFF, NOTE_ON, _CONTROL = 0x8, 0x9, 0xB
+_NOTE_OFF, _NOTE_ON, _CONTROL = 0x8, 0x9, 0xB
 _ONE_DATA_BYTE = (0xC, 0xD)  # program change, channel pressure; other events have two data bytes
 _ALL_NOTES_OFF = (120, 123, 124, 125, 126, 127)  # controllers that end all notes on a channel
 _DRUMS = 9  # General MIDI's percussion channel, counted from 0
@@ -33,7 +32,7 @@ _FADE = 0.1  # seconds
 _LONGEST = 24 * 3600  # maximum length of a piece in seconds; a longer file is considered damaged
 
 
-class NoteEvent(NamedTuple):
+class _NoteEvent(NamedTuple):
     """The start or the end of a note.
 
     Attributes:
@@ -49,24 +48,17 @@ class NoteEvent(NamedTuple):
     velocity: int
 
 
-class MidiEvents(NamedTuple):
-    """The notes of a MIDI file and their timing.
+def _read_events(data):
+    """Parses the bytes of a MIDI file.
 
-    Attributes:
-        tracks: list of lists of `NoteEvent`.
-        last_tick: int, the end of the longest track.
-        seconds: function that converts a tick to seconds.
-        has_one_track: bool, whether there is only one track (as in format 0); channels then distinguish instruments.
+    Returns:
+        list of lists of `_NoteEvent`, the tracks.
+        int, the tick at which the longest track ends.
+        function that converts a tick to seconds.
+
+    Raises:
+        UserError: the file is damaged or not a MIDI file. The message lacks the path.
     """
-
-    tracks: list
-    last_tick: int
-    seconds: Callable[[int], float]
-    has_one_track: bool
-
-
-def read_events(data):
-    """Parses the bytes of a MIDI file into `MidiEvents`. Raises `UserError`; its message lacks the path."""
     if not data.startswith(b"MThd"):
         raise UserError(f"is {'not a MIDI file' if data else 'empty'}. Expected a Standard MIDI File.")
     kind, count, division = (int.from_bytes(data[at : at + 2]) for at in (8, 10, 12))
@@ -84,7 +76,7 @@ def read_events(data):
             tracks.append(_read_track(_Bytes(data[start:at])))
     tempos = [change for _, changes, _ in tracks for change in changes]
     last_tick = max((last for _, _, last in tracks), default=0)
-    return MidiEvents([notes for notes, _, _ in tracks], last_tick, _clock(division, tempos), len(tracks) == 1)
+    return [notes for notes, _, _ in tracks], last_tick, _clock(division, tempos)
 
 
 class _Bytes:
@@ -116,7 +108,7 @@ class _Bytes:
 
 
 def _read_track(content):
-    """Parses a track into ([NoteEvent], [(tick, microseconds per quarter note)], last tick)."""
+    """Parses a track into ([_NoteEvent], [(tick, microseconds per quarter note)], last tick)."""
     notes, tempos, tick, status = [], [], 0, None
     while content:
         tick += content.number()
@@ -138,10 +130,10 @@ def _read_track(content):
             second = 0 if kind in _ONE_DATA_BYTE else content.byte()
             if (first | second) & 0x80:
                 raise UserError("damaged: an event has a value above 127. Copy the file again.")
-            if kind in (NOTE_OFF, NOTE_ON):
-                notes.append(NoteEvent(tick, channel, first, second if kind == NOTE_ON else 0))
+            if kind in (_NOTE_OFF, _NOTE_ON):
+                notes.append(_NoteEvent(tick, channel, first, second if kind == _NOTE_ON else 0))
             elif kind == _CONTROL and first in _ALL_NOTES_OFF:
-                notes.append(NoteEvent(tick, channel, None, 0))
+                notes.append(_NoteEvent(tick, channel, None, 0))
     return notes, tempos, tick
 
 
@@ -177,16 +169,11 @@ def _clock(division, tempos):
     return seconds_at
 
 
-def tracks_bytes(tracks, division):
-    """Returns the bytes of a MIDI file in format 1, at 120 quarter notes per minute.
-
-    Args:
-        tracks: list of sorted lists of (tick, bytes of an event), one per track.
-        division: int, ticks per quarter note.
-    """
+def _tracks_bytes(tracks):
+    """Returns the bytes of a MIDI file in format 1; `tracks` is a list of sorted lists of (tick, bytes of an event)."""
     tempo = (0, bytes([_META, _TEMPO, 3]) + _DEFAULT_TEMPO.to_bytes(3))
     chunks = [_chunk(b"MTrk", _track_bytes(track)) for track in ([tempo], *tracks)]
-    head = b"".join(number.to_bytes(2) for number in (1, len(chunks), division))
+    head = b"".join(number.to_bytes(2) for number in (1, len(chunks), _RESOLUTION))
     return b"".join((_chunk(b"MThd", head), *chunks))
 
 
@@ -242,17 +229,17 @@ def read_midi(path, warn=LOGGER.warning):
     """
     data = files.read_bytes(path)
     with located(path):
-        events = read_events(data)
+        tracks, last_tick, seconds_at = _read_events(data)
     notes, unended = [], 0
-    for number, track in enumerate(events.tracks):
+    for number, track in enumerate(tracks):
         for channel, pitch, velocity, start, end in _spans(track):
             if channel != _DRUMS:
                 unended += end is None
-                seconds = (events.seconds(events.last_tick if tick is None else tick) for tick in (start, end))
-                notes.append(Note(*seconds, pitch, velocity, channel if events.has_one_track else number))
+                seconds = (seconds_at(last_tick if tick is None else tick) for tick in (start, end))
+                notes.append(Note(*seconds, pitch, velocity, channel if len(tracks) == 1 else number))
     if not notes:
-        raise UserError(f"{path}: has no notes{' except drums' if any(events.tracks) else ''}. Remove the file.")
-    if (seconds := events.seconds(events.last_tick)) > _LONGEST:
+        raise UserError(f"{path}: has no notes{' except drums' if any(tracks) else ''}. Remove the file.")
+    if (seconds := seconds_at(last_tick)) > _LONGEST:
         raise UserError(f"{path}: lasts {seconds / 3600:,.0f} hours. Expected at most {_LONGEST // 3600} hours.")
     if unended:
         warn(f"{path}: held {counted(unended, 'note')} without an end event until the end of the piece.")
@@ -291,11 +278,11 @@ def midi_bytes(notes):
         place = next((number for number, until in enumerate(ends) if until <= start), len(ends))
         ends[place : place + 1] = [end]
         part, number = divmod(place, len(_CHANNELS))
-        on, off = (status << 4 | _CHANNELS[number] for status in (NOTE_ON, NOTE_OFF))
+        on, off = (status << 4 | _CHANNELS[number] for status in (_NOTE_ON, _NOTE_OFF))
         tracks[note.track, part].append((start, bytes([on, note.pitch, note.velocity])))
         tracks[note.track, part].append((end, bytes([off, note.pitch, 0])))
     # At the same tick, sorting puts the end of a note (status 8) before the start of the next note (status 9).
-    return tracks_bytes([sorted(tracks[key]) for key in sorted(tracks)], _RESOLUTION)
+    return _tracks_bytes([sorted(tracks[key]) for key in sorted(tracks)])
 
 
 def wav_bytes(notes):
