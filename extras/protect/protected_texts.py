@@ -68,7 +68,7 @@ class Hidden(typing.NamedTuple):
     """
 
     text: str
-    texts: dict
+    texts: list
     segments: list
     protection: object
 
