@@ -200,7 +200,7 @@ def test_the_bytes_of_a_file():
 
 
 def test_notes_come_back_from_files(tmp_path):
-    overlapping = [Note(0, 3, 60, 50), Note(1, 2, 60, 60), Note(1, 1.5, 60, 70), Note(2, 4, 60, 80), Note(4, 5, 60, 90)]
+    overlapping = [Note(0, 3, 60, 50), Note(1, 2, 60, 60), Note(1, 6, 60, 70), Note(2, 4, 60, 80), Note(2.5, 5, 60, 90)]
     voices = [note._replace(track=track) for track in range(3) for note in overlapping]
     for notes in (overlapping, voices, [Note(0.5 * n, 100 - n, 60, 1 + n) for n in range(14)]):
         assert sorted(read(tmp_path, midi_bytes(notes))) == sorted(notes)
