@@ -26,7 +26,7 @@ def gelu(x):
 
 
 def attention_in_numpy(layer, query, value, visible, key=None):
-    """MultiHead(Q, K, V) of section 3.2.2, head by head; `visible` is bool, broadcastable to [B, T, S]."""
+    """MultiHead(Q, K, V) of section 3.2.2, head by head; `visible`: bool, of shape [B, T, S] or [B, h, T, S]."""
     heads, outputs, key = layer.num_heads, [], value if key is None else key
     wq, wk, wv = (array(getattr(layer, f"{role}_projection").kernel) for role in ("query", "key", "value"))
     for i in range(heads):
@@ -34,5 +34,6 @@ def attention_in_numpy(layer, query, value, visible, key=None):
         v_columns = slice(i * layer.value_size, (i + 1) * layer.value_size)
         q, k, v = query @ wq[:, k_columns], key @ wk[:, k_columns], value @ wv[:, v_columns]
         scores = q @ k.transpose(0, 2, 1) / np.sqrt(layer.query_size)
-        outputs.append(softmax(np.where(visible, scores, -np.inf)) @ v)
+        seen = visible[:, i] if np.ndim(visible) == 4 else visible
+        outputs.append(softmax(np.where(seen, scores, -np.inf)) @ v)
     return np.concatenate(outputs, -1) @ array(layer.output_projection.kernel)

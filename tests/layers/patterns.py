@@ -30,7 +30,12 @@ def sees(i, j, kind, *sizes):
 
 
 def visible(length, case):
-    """The pattern of a case, (kind, sizes), with a causal mask: bool [length, length]."""
+    """The pattern of a case, (kind, sizes), with a causal mask: bool [length, length].
+
+    Of a case of several patterns, each of which two heads have, it is [1, heads, length, length].
+    """
+    if isinstance(case[0], tuple):
+        return np.stack([visible(length, each) for each in case for _ in range(2)])[None]
     kind, sizes = case
     rows = [[j <= i and sees(i, j, kind, *sizes) for j in range(length)] for i in range(length)]
     return np.array(rows, bool).reshape(length, length)
@@ -46,6 +51,12 @@ OPTIONS = {
 }
 PATTERNS = [("window", (3,)), ("local_1d", (3,)), ("strided", (3,)), ("fixed", (3, 1)), ("fixed", (4, 2))]
 PATTERNS = registered([*PATTERNS, ("local_2d", (2, 2, 4, 1, 1))])
+HEADS = registered([  # of one layer
+    (("full", ()), ("window", (3,))),
+    (("strided", (3,)), ("fixed", (4, 2))),
+    (("full", ()), ("local_1d", (3,))),
+    (("local_2d", (2, 2, 4, 1, 1)), ("window", (3,)), ("local_1d", (2,))),
+])  # fmt: skip
 SCORES = registered(
     {
         "relative": {"type": "relative", "max_relative_position": 4, "add_relative_to_values": True},
@@ -58,21 +69,32 @@ SCORES = registered(
 
 def named(case):
     """The name of a case."""
-    return f"{case[0]}{case[1]}"
+    return ":".join(map(named, case)) if isinstance(case[0], tuple) else f"{case[0]}{case[1]}"
 
 
 def pattern(case):
     """The pattern of a case as layers take it."""
+    if isinstance(case[0], tuple):
+        return [pattern(each) for each in case]
     kind, sizes = case
     return {"type": kind, **dict(zip(OPTIONS[kind], sizes, strict=True))}
 
 
-def made(case, score="dot_product", weights=None, **options):
+def made(case, score="dot_product", **options):
     """A layer with weights of the size of the inputs, so that a wrong row shows."""
-    layer = layers.MultiHeadAttention(4, 3, 5, score=score, pattern=pattern(case), **options)
+    heads = 2 * len(case) if isinstance(case[0], tuple) else 4
+    layer = layers.MultiHeadAttention(heads, 3, 5, score=score, pattern=pattern(case), **options)
     layer.build((None, None, 8))
-    layer.set_weights([RNG.normal(size=w.shape) / 2 for w in layer.weights] if weights is None else weights)
+    layer.set_weights([RNG.normal(size=w.shape) / 2 for w in layer.weights])
     return layer
+
+
+def dense(layer):
+    """A layer of the same weights and the same score that sees all that a mask does not hide."""
+    full = layers.MultiHeadAttention.from_config({**layer.get_config(), "pattern": "full"})
+    full.build((None, None, 8))
+    full.set_weights(layer.get_weights())
+    return full
 
 
 def steps(layer, x, prompt=None, lengths=None, slots=8, count=4):

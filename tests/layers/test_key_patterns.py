@@ -1,4 +1,4 @@
-"""Every score with every pattern against dense attention under the pattern's predicate, written as loops."""
+"""Every score with every pattern, also of each head its own, against dense attention under its predicate, in loops."""
 
 # Nearest tests of: t2t_lite/layers/key_parts.py, t2t_lite/layers/attention_scores.py, extras/sparse/sparse.py
 # Nearest tests of: extras/images/local.py
@@ -13,18 +13,33 @@ from t2t_lite.layers.cache import Past
 from tests.layers.equations import array, attention_in_numpy
 from tests.layers.harness import check_layer
 from tests.layers.kinds import needs, registered
-from tests.layers.patterns import PATTERNS, RNG, SCORES, X, check_steps_of_beams, made, named, pattern, steps, visible
+from tests.layers.patterns import (
+    HEADS,
+    PATTERNS,
+    RNG,
+    SCORES,
+    X,
+    check_steps_of_beams,
+    dense,
+    made,
+    named,
+    pattern,
+    steps,
+    visible,
+)
 
 SIZES = [(kind, sizes) for size in (1, 4) for kind, sizes in (("local_1d", (size,)), ("strided", (size,)))]
 SIZES += [("fixed", (1, 1)), ("fixed", (4, 4)), ("local_2d", (1, 2, 6, 2, 1)), ("local_2d", (2, 3, 3, 1, 1))]
 SIZES = registered(SIZES)
 
 
-@pytest.mark.few("window(3,)", "local_1d(3,)", "strided(3,)", "fixed(4, 2)", "local_2d(2, 2, 4, 1, 1)")
+@pytest.mark.few(
+    "window(3,)", "local_1d(3,)", "strided(3,)", "fixed(4, 2)", "local_2d(2, 2, 4, 1, 1)", "strided(3,):fixed(4, 2)"
+)
 @pytest.mark.slow
-@pytest.mark.parametrize("case", PATTERNS + SIZES, ids=named)
+@pytest.mark.parametrize("case", PATTERNS + SIZES + HEADS, ids=named)
 def test_all_lengths_around_the_edges_of_blocks(case, in_parts):
-    layer, size = made(case), 4 if case[0] == "local_2d" else case[1][0]
+    layer, size = made(case), 4 if case[0] == "local_2d" or case in HEADS else case[1][0]
     if keras.backend.backend() != "torch":  # whose maximum of no numbers has no shape in Keras
         assert layer(X[:, :0], use_causal_mask=True).shape == (2, 0, 8)
     for length in range(1, 4 * size + 4):
@@ -33,21 +48,27 @@ def test_all_lengths_around_the_edges_of_blocks(case, in_parts):
         np.testing.assert_allclose(output, expected, atol=1e-5, err_msg=str(length))
 
 
-@pytest.mark.few("strided(3,)-relative", "fixed(4, 2)-relative_v2", "local_2d(2, 2, 4, 1, 1)-memory")
+@pytest.mark.few(
+    "strided(3,)-relative", "fixed(4, 2)-relative_v2", "local_2d(2, 2, 4, 1, 1)-memory",
+    "strided(3,):fixed(4, 2)-relative_v2", "full():local_1d(3,)-memory",
+)  # fmt: skip
 @pytest.mark.slow
 @pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("case", PATTERNS, ids=named)
+@pytest.mark.parametrize("case", PATTERNS + HEADS, ids=named)
 def test_any_score_goes_with_any_pattern(case, score, in_parts):
     layer = made(case, SCORES[score])
-    full = made(("full", ()), SCORES[score], layer.get_weights())
+    full = dense(layer)
     for length in (5, 14):
         expected = array(full(X[:, :length], attention_mask=visible(length, case)))
         np.testing.assert_allclose(array(layer(X[:, :length], use_causal_mask=True)), expected, atol=1e-5)
 
 
-@pytest.mark.few("strided(3,)-relative", "fixed(4, 2)-relative_v2", "local_2d(2, 2, 4, 1, 1)-memory", "window(3,)-dot")
+@pytest.mark.few(
+    "strided(3,)-relative", "fixed(4, 2)-relative_v2", "local_2d(2, 2, 4, 1, 1)-memory", "window(3,)-dot",
+    "strided(3,):fixed(4, 2)-dot",
+)  # fmt: skip
 @pytest.mark.parametrize("score", ["dot", *SCORES])
-@pytest.mark.parametrize("case", PATTERNS, ids=named)
+@pytest.mark.parametrize("case", PATTERNS + HEADS, ids=named)
 def test_weights_are_of_visible_keys_alone_and_of_the_output_in_parts(case, score, in_parts):
     """The weights that are asked for are made in full: they must be those of the output that is made in parts."""
     layer, x = made(case, SCORES.get(score, "dot_product")), X[:, :14]
@@ -61,14 +82,14 @@ def test_weights_are_of_visible_keys_alone_and_of_the_output_in_parts(case, scor
         np.testing.assert_allclose(array(layer.project(weights @ values, "output")), array(output), atol=1e-5)
 
 
-@pytest.mark.parametrize("case", PATTERNS, ids=named)
+@pytest.mark.parametrize("case", PATTERNS + HEADS[:2], ids=named)
 def test_padding_changes_nothing(case, in_parts):
     layer, there = made(case), np.arange(31) < np.array([[31], [14]])
     padded = array(layer(X, use_causal_mask=True, query_mask=there))
     np.testing.assert_allclose(padded[1, :14], array(layer(X[1:, :14], use_causal_mask=True))[0], atol=1e-5)
     np.testing.assert_allclose(padded[0], array(layer(X[:1], use_causal_mask=True))[0], atol=1e-5)
     left, seen = array(layer(X, use_causal_mask=True, query_mask=~there))[1], visible(31, case) & ~there[1]
-    seen[:14] = True  # nothing is visible there, and anything may come out
+    seen[..., :14, :] = True  # nothing is visible there, and anything may come out
     np.testing.assert_allclose(left[14:], attention_in_numpy(layer, X[1:], X[1:], seen)[0, 14:], atol=1e-5)
 
 
@@ -79,14 +100,14 @@ def test_training_in_parts_has_the_gradient_of_dense_attention(case, in_parts):
     import tensorflow as tf
 
     layer, x, found = made(case), X[:, :14], []
-    full = made(("full", ()), weights=layer.get_weights())
+    full = dense(layer)
     for each, mask in ((layer, None), (full, visible(14, case))):
         with tf.GradientTape() as tape:
             output = each(x, use_causal_mask=True, attention_mask=mask, training=True)
             loss = tf.reduce_sum(output**3)
         found.append([output, *tape.gradient(loss, each.trainable_variables)])
-    for ours, dense in zip(*found, strict=True):
-        np.testing.assert_allclose(array(ours), array(dense), atol=1e-2, rtol=1e-4)
+    for ours, expected in zip(*found, strict=True):
+        np.testing.assert_allclose(array(ours), array(expected), atol=1e-2, rtol=1e-4)
 
 
 def test_an_encoders_blocks_in_training_see_their_neighbours(in_parts):
@@ -117,7 +138,7 @@ def test_a_graph_of_unknown_lengths_and_its_gradient(case):
     import tensorflow as tf
 
     layer = made(case, SCORES["relative"])
-    full = made(("full", ()), SCORES["relative"], layer.get_weights())
+    full = dense(layer)
 
     @tf.function(autograph=False, input_signature=[tf.TensorSpec([None, None, 8])])
     def step(x):
@@ -136,10 +157,13 @@ def test_a_graph_of_unknown_lengths_and_its_gradient(case):
             np.testing.assert_allclose(found, wanted, atol=1e-3, rtol=1e-4)
 
 
-@pytest.mark.few("local_1d(3,)-dot_product", "strided(3,)-memory", "fixed(4, 2)-relative")
+@pytest.mark.few(
+    "local_1d(3,)-dot_product", "strided(3,)-memory", "fixed(4, 2)-relative", "strided(3,):fixed(4, 2)-relative_v2",
+    "full():local_1d(3,)-memory",
+)  # fmt: skip
 @pytest.mark.slow
 @pytest.mark.parametrize("score", ["dot_product", *SCORES])
-@pytest.mark.parametrize("case", [("full", ()), *PATTERNS], ids=named)
+@pytest.mark.parametrize("case", [("full", ()), *PATTERNS, *HEADS], ids=named)
 def test_cached_steps_equal_one_pass(case, score):
     layer = made(case, SCORES.get(score, score))
     full, lengths = array(layer(X[:, :12], use_causal_mask=True)), np.array([8, 0, 3], "int32")
@@ -152,9 +176,9 @@ def test_cached_steps_equal_one_pass(case, score):
     np.testing.assert_allclose(steps(layer, X[:, :8], count=8), full[:, :8], atol=1e-5)
 
 
-@pytest.mark.few("local_1d(3,)-True", "strided(3,)-False", "fixed(4, 2)-True", "window(3,)-False")
+@pytest.mark.few("local_1d(3,)-True", "strided(3,)-False", "fixed(4, 2)-True", "full():window(3,)-False")
 @pytest.mark.parametrize("in_place", [True, False])
-@pytest.mark.parametrize("case", PATTERNS, ids=named)
+@pytest.mark.parametrize("case", PATTERNS + HEADS, ids=named)
 def test_two_beams_read_their_own_slots(case, in_place):
     check_steps_of_beams(made(case), X[:, :9], in_place)
 
@@ -174,7 +198,9 @@ def test_a_cached_step_reads_what_the_pattern_sees_alone(case):
 
 
 @pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize("case", registered([("full", ()), ("window", (5,)), ("strided", (3,))]), ids=named)
+@pytest.mark.parametrize(
+    "case", [*registered([("full", ()), ("window", (5,)), ("strided", (3,))]), HEADS[0]], ids=named
+)
 def test_distances_to_a_memory_are_counted_from_the_right(case, score):
     layer = made(case, SCORES[score])
     full = array(layer(X[:, :12], use_causal_mask=True))
@@ -230,6 +256,9 @@ def test_kinds_of_ones_own():
     "options, words",
     registered([
         ({"pattern": "loca_1d"}, "`pattern` .*full, .*'loca_1d'"),
+        ({"pattern": ["full", "loca_1d"]}, "`pattern` .*'loca_1d'"),
+        ({"pattern": []}, "0 kinds in `pattern`.*num_heads=2"),
+        ({"pattern": ["full"] * 3}, "3 kinds in `pattern`.*num_heads=2"),
         ({"pattern": "local_1d"}, r"`pattern` local_1d .*block_length.*{}"),
         ({"pattern": {"type": "window", "neighborhood": 3, "stride": 5}}, "`pattern` window .*neighborhood.*stride"),
         ({"pattern": {"type": "strided", "stride": 0}}, "stride=0"),
