@@ -211,7 +211,8 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         for feature, cost in costs.items():
             if x is None:
                 raise ValueError(f"{type(self).__name__}: `compute_loss` needs `x`, the ids to which the costs belong.")
-            loss = loss + mean_cost(cost, ops.not_equal(x[feature], 0))
+            # as for what layers add, Keras divides by the number of replicas, whose losses are summed
+            loss = loss + self._aggregate_additional_loss(mean_cost(cost, ops.not_equal(x[feature], 0)))
         return loss
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):

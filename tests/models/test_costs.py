@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
+from tests.layers.backend import BACKEND
 from tests.layers.equations import array
 from tests.models.costly import BATCH, INPUTS, TARGETS, check_costs, layers_of, with_prices
 from tests.models.in_keras import EAGER
@@ -42,3 +43,16 @@ def test_fit_minimizes_the_costs_and_leaves_padding_out(by_name, labels):
     np.testing.assert_allclose(model.evaluate(BATCH, labels, verbose=0, return_dict=True)["loss"], expected, rtol=1e-5)
     with pytest.raises(ValueError, match="`compute_loss` needs `x`"):
         model.compute_loss(y=labels, y_pred=outputs)
+
+
+@pytest.mark.skipif(BACKEND != "tensorflow", reason="of TensorFlow, whose strategies sum the losses of replicas")
+def test_costs_are_shared_out_over_replicas_as_the_loss_is():
+    import tensorflow as tf
+
+    model = with_prices(TransformerLM)(12, **layers_of(TransformerLM))
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    outputs = model({"targets": TARGETS})
+    alone = model.compute_loss({"targets": TARGETS}, TARGETS, outputs)
+    with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"], tf.distribute.ReductionToOneDevice()).scope():
+        of_two = model.compute_loss({"targets": TARGETS}, TARGETS, outputs)
+    np.testing.assert_allclose(2 * array(of_two), array(alone), rtol=1e-6)
