@@ -197,6 +197,7 @@ def test_a_prepared_set_must_be_whole(tmp_path, prepared_set):
     splits = ("train", "validation", "test")
     assert downloads.find_prepared("wmt14_translate/de-en", splits, str(tmp_path)) == str(prepared_set)
     assert downloads.find_prepared("wmt14_translate/fr-en", splits, str(tmp_path)) is None
+    assert downloads.find_prepared("wmt14_translate/de-en", (*splits, "other"), str(tmp_path)) is None
     with pytest.raises(UserError, match=r"1.0.0: .* fr. Expected the features en and fr"):
         next(downloads.read_prepared(str(prepared_set), "train", ("en", "fr")))
     os.rename(tmp_path / "tfds", tmp_path / "elsewhere")

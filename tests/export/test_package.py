@@ -13,6 +13,7 @@ from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
 from t2t_lite.models import Transformer
+from t2t_lite.runs.opening import open_runs
 from t2t_lite.runs.run_config import build_model
 from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.runs.weights import named_weights
@@ -44,8 +45,8 @@ def exported(run, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ensemble(run, tmp_path_factory):
-    """Two models in bfloat16."""
-    paths = [f"{run}/model.ckpt-100", f"{run}/model.ckpt-200"]
+    """Two models in bfloat16, whose weights have the same shapes, though of other heads."""
+    paths = [f"{run}/model.ckpt-100", str(make_run(tmp_path_factory.mktemp("other"), steps=(200,), num_heads=4))]
     return Translator.load(paths, compute_dtype="bfloat16", check_device=False)
 
 
@@ -132,6 +133,15 @@ def test_a_run_can_begin_with_an_exports_weights(exported, exported_ensemble, tm
     for name, weight in named_weights(new).items():
         if name != matrix:
             np.testing.assert_array_equal(weight.numpy(), first[name].numpy())
+
+
+@pytest.mark.slow
+def test_each_model_of_an_ensemble_keeps_its_own_settings(exported_ensemble):
+    runs = open_runs(exported_ensemble)
+    assert [(run.step, run.hparams.num_heads, run.model.config["num_heads"]) for run in runs] == [
+        (100, 2, 2),
+        (200, 4, 4),
+    ]
 
 
 @pytest.mark.slow

@@ -217,6 +217,13 @@ def test_what_is_about_something_else_passes(error):
     assert file_errors.explain(error) is None
 
 
+def test_an_error_of_an_operation_in_a_graph_is_not_the_files():
+    """As where what was read of it is checked."""
+    with tf.Graph().as_default():
+        error = tf.errors.InvalidArgumentError(None, tf.no_op(), "an id is too large")
+    assert file_errors.explain(error, "run") is None
+
+
 def test_check_scheme():
     for path in ("a/b", "gs://bucket/x", "ram://x", "a/b://c", "://x", ""):
         file_errors.check_scheme(path)

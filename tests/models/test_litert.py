@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
+from t2t_lite.models.exported_model import select_operations
 from tests.layers.backend import BACKEND
 from tests.layers.equations import array
 from tests.layers.kinds import MUSIC, RESTRICTED
@@ -49,3 +50,10 @@ def test_any_batch_and_length_is_run_by_the_interpreter(name, tmp_path):
             }
         (found,) = run(**{name: ids.astype("int32") for name, ids in batch.items()}).values()
         np.testing.assert_allclose(found, array(model(batch)), atol=1e-5)
+
+
+def test_operations_that_only_tensorflow_has_are_known_by_their_length(tmp_path):
+    """Other texts of a file may begin like theirs."""
+    named = [len(name).to_bytes(4, "little") + name + b"\0" for name in (b"FlexRoll", b"FlexFFT")]
+    (tmp_path / "model.tflite").write_bytes(b"\0".join([*named, b"not of its length: FlexText", named[0]]) + b"\0")
+    assert select_operations(tmp_path / "model.tflite") == ["FlexFFT", "FlexRoll"]

@@ -142,9 +142,12 @@ def test_lora_is_added_to_its_kernels_by_its_own_factor(run_dir):
 
 
 @pytest.mark.slow
-def test_another_policy_is_that_of_the_model_alone(run_dir):
+def test_another_policy_is_that_of_the_model_alone(run_dir, monkeypatch):
     (run,) = open_runs(str(run_dir), dtype_policy="bfloat16")
     assert (run.model.compute_dtype, run.hparams.dtype_policy) == ("bfloat16", "float32")
+    monkeypatch.setattr(opening, "build_model", lambda config, policy: build_model(config))
+    with pytest.raises(UserError, match=r"^model=transformer: the model computes in float32, although .*=bfloat16"):
+        open_runs(str(run_dir), dtype_policy="bfloat16")
 
 
 LAYER = 2 * 1000 * (3000 + 1000 + 1000)

@@ -42,6 +42,7 @@ def test_lines_of_a_file(tmp_path):
     content = read_content(str(tmp_path / "a"))
     assert lines_of(content, "a", "words") == ["one", "two\rthree", "", "four"]
     assert lines_of(b"\xef\xbb\xbfone", "a", "words") == ["one"]
+    assert lines_of(b"one\n\n\n", "a", "words") == ["one", "", ""], "each line has an id"
     with pytest.raises(UserError, match=r"^x: not UTF-8: byte 1,005\. Expected words\."):
         lines_of(b"x\n\xc3\xbc\n" + b"y" * 1000 + b"\xfc", "x", "words")
     with pytest.raises(UserError, match="no such file"):

@@ -51,6 +51,17 @@ def test_every_split_is_read_before_a_record_is_written(tmp_path):
     splits = find_manifest(problem, str(tmp_path))["splits"]
     assert (splits["train"]["removed"], splits["eval"]["removed"]) == ({}, {"bad lines": 1})
 
+    class Tested(Ported):
+        dataset_splits = [*Ported.dataset_splits, {"split": "test", "shards": 1}]  # noqa: RUF012
+
+        def source_data_files(self, dataset_split):
+            good = super().source_data_files(DatasetSplit.TRAIN)
+            return [["", ("dev.en", "dev.de")]] if dataset_split == DatasetSplit.TEST else good
+
+    with pytest.raises(UserError, match=r"dev\.de, line 6: byte 0xff"):
+        Tested().generate_data(str(tmp_path / "tested"), str(tmp_path))
+    assert not list(tmp_path.glob("tested/vocab.*"))
+
 
 LINES = {side: packing.lines(texts) for side, texts in SIDES.items()}
 KINDS = {  # what is written into a folder, and the corpus that it is

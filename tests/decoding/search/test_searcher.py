@@ -159,6 +159,9 @@ def test_small_inputs_are_not_compiled_and_large_ones_are(monkeypatch):
     for _ in range(4):
         searcher.search(sources, several)
     assert model.compiled == 1, "compiling batches gains nothing on a CPU"
+    for compiled in (1, 1, 2):
+        searcher.search(sources, dataclasses.replace(several, sampling=True))
+        assert model.compiled == compiled, "of samples it does"
 
 
 @pytest.mark.slow

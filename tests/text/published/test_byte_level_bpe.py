@@ -245,6 +245,12 @@ def test_a_learned_vocabulary(tmp_path):
     first, second = map(ByteLevelBPEEncoder, paths)
     assert first.fingerprint == second.fingerprint and first.vocab_size == 270
     assert first.tokens[3 + 256] == "at" and {"Ġthe", "hat"} & set(first.tokens)
+    words = ["ab", "bc", "abc"]  # the last one of the first and c: "bc" is rarer
+    learn_byte_level_bpe(
+        [word for word, count in zip(words, (40, 30, 20), strict=True) for _ in range(count)], paths[1], 262
+    )
+    joined = ByteLevelBPEEncoder(paths[1])
+    assert [joined.pieces(joined.encode(word)) for word in words] == [[word] for word in words]
     assert all(first.decode(first.encode(text)) == text for text in [*texts(200), *lines[:2]])
     assert SPECIAL[-1] in json.loads(first.contents["vocab.json"])
     with pytest.raises(UserError, match=r"With 265, .* Set vocab_size=259,"):
