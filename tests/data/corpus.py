@@ -1,6 +1,10 @@
 """Small corpora and records for tests: seeded, without files of their own."""
 
+import itertools
 import random
+
+import numpy as np
+import tensorflow as tf
 
 from t2t_lite.data import batching, sharding
 from t2t_lite.data.problem import Problem
@@ -76,3 +80,21 @@ def new_training_batches(paths, problem=None, seed=0, **arguments):
 def evaluation_batches(paths, problem=None, encoders=None, **hparams):
     """Returns `batching.evaluation_batches` of two texts."""
     return batching.evaluation_batches(problem or Problem(), HParams(**hparams), paths, encoders)
+
+
+def assert_goes_on_identically(make, folder, read=11, more=30):
+    """A stream that is restored after some batches gives those of one that was never stopped.
+
+    Args:
+        make: function that returns an iterator which begins anew.
+        folder: path, for a checkpoint.
+        read, more: int, batches before the checkpoint, and those compared after it.
+    """
+    iterator, restored = make(), make()
+    for _ in range(read):
+        next(iterator)
+    saved = tf.train.Checkpoint(iterator=iterator).save(str(folder / "it"))
+    tf.train.Checkpoint(iterator=restored).restore(saved).assert_consumed()
+    for expected, found in itertools.islice(zip(iterator, restored, strict=True), more):
+        for name in expected:
+            np.testing.assert_array_equal(found[name], expected[name])

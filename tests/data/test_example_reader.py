@@ -13,6 +13,7 @@ from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import TextEncoder
+from tests.data import corpus
 
 HPARAMS = HParams(batch_size=64, max_length=8)
 MARKS = {"train": 20, "eval": 21, "infer": 22}
@@ -138,15 +139,7 @@ def test_the_widths_of_a_ladder_count_after_it(data_dir):
 
 @pytest.mark.slow
 def test_a_restored_iterator_goes_on_identically(twice, tmp_path):
-    iterator, restored = iter(twice), iter(twice)
-    for _ in range(7):
-        next(iterator)
-    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
-    tf.train.Checkpoint(iterator=restored).restore(saved).assert_consumed()
-    for _ in range(20):
-        expected, found = next(iterator), next(restored)
-        for name in expected:
-            np.testing.assert_array_equal(found[name], expected[name])
+    corpus.assert_goes_on_identically(lambda: iter(twice), tmp_path, read=7, more=20)
 
 
 @pytest.mark.parametrize("kind", ["missing", "negative", "empty", "beyond the vocabulary"])

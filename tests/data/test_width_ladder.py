@@ -116,14 +116,7 @@ def test_a_restored_iterator_goes_on_identically(paths, ladder, tmp_path, positi
     def stream():
         return iter(corpus.training_batches(paths, batch_size=256, seed=3, pool_size=700, ladder=ladder))
 
-    iterator, restored = stream(), stream()
-    for _ in range(position):
-        next(iterator)
-    saved = tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "it"))
-    tf.train.Checkpoint(iterator=restored).restore(saved).assert_consumed()
-    for expected, found in itertools.islice(zip(iterator, restored, strict=True), 150):
-        for side in ("inputs", "targets"):
-            np.testing.assert_array_equal(found[side], expected[side])
+    corpus.assert_goes_on_identically(stream, tmp_path, position, more=150)
 
 
 @pytest.mark.slow
