@@ -233,19 +233,3 @@ def test_bad_lines_are_left_out_and_counted(tmp_path, two_corpora, generate, ref
     for path in (tmp_path / "d").glob("translate_own-*"):
         path.unlink()
     generate(*OWN)  # the folder remembers it
-
-
-def test_tables_and_translation_memories(tmp_path, generate, refused):
-    rows = "".join(f"{n}\t{targets}\t{inputs}\n" for n, (inputs, targets) in enumerate(PAIRS))
-    (tmp_path / "a.TSV").write_text(f"id\tGerman\tEnglish\n{rows}")
-    units = "".join(
-        f'<tu><tuv xml:lang="DE"><seg>{targets}</seg></tuv><tuv xml:lang="en-US"><seg>{inputs}</seg></tuv></tu>'
-        for inputs, targets in PAIRS[:50]
-    )
-    (tmp_path / "b.tmx").write_text(f"<tmx><body>{units}<tu/></body></tmx>")
-    flags = [*OWN, "--train_files=a.TSV", "--dev_files=b.tmx", "--languages=en,de", "--vocab_size=310"]
-    generate(*flags, "--columns=English,German")
-    assert sorted(pairs_of(tmp_path / "d", "train")) == sorted(PAIRS)
-    assert sorted(pairs_of(tmp_path / "d", "eval")) == sorted(PAIRS[:50])
-    assert removed_from(tmp_path / "d", "eval") == {"units that lack one of the languages": 1}
-    assert "columns = English and German" in refused(*flags, "--columns=3,2", "--header")

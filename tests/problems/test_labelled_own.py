@@ -82,18 +82,6 @@ def test_what_a_model_sees_is_cut_to_the_longest_row():
         assert (found["inputs"].numpy().tolist(), found["targets"].numpy().tolist()) == ([*range(5, 20), 1], [2])
 
 
-@pytest.mark.slow
-def test_rows_are_cut_to_what_the_model_reads(tmp_path):
-    content = SINGLE.replace("is here", "is here " * 40)
-    problem = generated("classify_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=content, dev=SINGLE))
-    hparams = registry.hparams("bert_tiny").parse("max_length=16,batch_size=64")
-    for split in ("train", "eval"):
-        batch = next(iter(problem.dataset(str(tmp_path), split, hparams)))
-        batch = batch[0] if isinstance(batch, tuple) else batch
-        assert batch["inputs"].shape[1] <= 16
-        assert (tf.reduce_sum(tf.cast(batch["inputs"] == 1, tf.int32), 1).numpy() == 1).all()
-
-
 @pytest.mark.parametrize(
     ("num_labels", "lines", "is_warned"),
     [(60, 60, True), (31, 60, True), (30, 60, False), (2, 60, False), (10, 13, False), (11, 13, True)],

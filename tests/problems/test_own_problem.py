@@ -224,6 +224,14 @@ FINISHED = {
             "max_samples_for_vocab": 250, "vocab_size": 320, "target_vocab_size": 310, "normalization": "nfkc",
         },
         [
+            (
+                {"train_files": ["a.en", "a.de"], "corpus_weights": ["1"]},
+                "train_files = .*b.tsv.*, but you requested train_files = .*a.de",
+            ),
+            (
+                {"dev_files": ["dev.en", "dev.de"], "held_out": None},
+                "dev_files = None, but you requested dev_files = .*dev.en",
+            ),
             ({"vocab_size": 330}, "vocab_size = 320, but you requested vocab_size = 330"),
             ({"target_vocab_size": None}, "target_vocab_size = 310, but you requested target_vocab_size = None"),
             ({"languages": ["en", "gsw"]}, "languages = en and de, but you requested languages = en and gsw"),

@@ -87,25 +87,6 @@ def test_corpora_of_every_kind_have_the_same_pairs(tmp_path, files):
         assert samples(problem) == TRAIN, names
 
 
-def test_the_same_request_does_nothing_another_is_refused(tmp_path, files):
-    generated(tmp_path / "d", vocab_size=320, **files)
-    before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in (tmp_path / "d").iterdir()}
-    generated(tmp_path / "d", vocab_size=320, **files)
-    registry.problem("translate_own").generate_data(str(tmp_path / "d"), "")
-    corpus.write_corpus(tmp_path, "more", TRAIN[:150])
-    more = [str(tmp_path / "more.en"), str(tmp_path / "more.de")]
-    with pytest.raises(UserError, match=r"you requested train_files = .*more"):
-        generated(tmp_path / "d", vocab_size=320, **files | {"train_files": more})
-    without_dev = {name: paths for name, paths in files.items() if name != "dev_files"}
-    with pytest.raises(UserError, match=r"with dev_files = .*, but you requested dev_files = None"):
-        generated(tmp_path / "d", vocab_size=320, **without_dev)
-    with open(files["train_files"][0], "a") as file:
-        file.write("one line more\n")
-    with pytest.raises(UserError, match="contains translate_own with train_files"):
-        generated(tmp_path / "d", vocab_size=320, **files)
-    assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in (tmp_path / "d").iterdir()} == before
-
-
 def test_without_a_size_the_corpus_determines_the_vocabulary(tmp_path, files):
     problem = generated(tmp_path / "d", **files)
     texts = [text for pair in TRAIN for text in pair]

@@ -11,7 +11,6 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
-from t2t_lite.data.example_batches import check_stride
 from t2t_lite.data.problem import ChoppedTextProblem, DatasetSplit, Problem, VocabType
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
@@ -163,19 +162,6 @@ def test_windows_score_each_id_once_with_what_comes_before_it(problem_and_folder
         total, end = total - scored.sum(), start + len(row)
     assert end == len(ids)
     assert evaluated(model, problem_and_folder, eval_stride=stride)["loss"] == pytest.approx(total / len(ids), rel=1e-5)
-
-
-def test_strides_that_make_no_sense_are_refused():
-    check_stride(Problem(), 0, DatasetSplit.TRAIN)
-    check_stride(Chain(), LENGTH, DatasetSplit.TEST)
-    for problem, stride, split, words in (
-        (Chain(), LENGTH + 1, DatasetSplit.EVAL, "--eval_stride=13: .*from 1 to 12"),
-        (Chain(), 3, DatasetSplit.TRAIN, "the train records of chain do not form one"),
-        (registry.problem("masked_lm_own"), 3, DatasetSplit.EVAL, "masked_lm_own has the task masked_language_model"),
-        (Problem(), 3, DatasetSplit.EVAL, "the dev records of problem do not form one"),
-    ):
-        with pytest.raises(UserError, match=words):
-            check_stride(problem, stride, split)
 
 
 def predicts_targets(batch, training):
