@@ -8,31 +8,10 @@ import pytest
 
 from t2t_lite import layers
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
-from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
+from t2t_lite.training import SmoothedCrossEntropy
 from tests.layers.backend import BACKEND
 from tests.layers.equations import array
-from tests.models.in_keras import BATCH, EAGER, INPUTS, RNG, SMALL, TARGETS, check_checkpoint
-
-
-@pytest.fixture(scope="module")
-def model():
-    """A compiled model after four steps."""
-    model = Transformer(**SMALL)
-    model.compile(keras.optimizers.Adam(0.01), SmoothedCrossEntropy(), weighted_metrics=[MaskedAccuracy()], **EAGER)
-    model.fit(BATCH, TARGETS, batch_size=3, epochs=2, verbose=0)
-    return model
-
-
-@pytest.mark.slow
-def test_a_compiled_model_is_saved_and_goes_on(model, tmp_path):
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    assert loaded.loss.get_config() == model.loss.get_config()
-    expected = model.evaluate(BATCH, TARGETS, verbose=0, return_dict=True)
-    np.testing.assert_allclose(
-        list(loaded.evaluate(BATCH, TARGETS, verbose=0, return_dict=True).values()), list(expected.values()), rtol=1e-5
-    )
-    assert int(loaded.optimizer.iterations) == int(model.optimizer.iterations) == 4
+from tests.models.in_keras import BATCH, EAGER, RNG, SMALL, TARGETS, check_checkpoint
 
 
 @pytest.mark.slow
@@ -84,15 +63,6 @@ def test_parts_frozen_before_they_are_built_are_frozen_whole(self_attention):
 
 
 @pytest.mark.slow
-def test_weights_alone_are_saved(model, tmp_path):
-    model.save_weights(tmp_path / "model.weights.h5")
-    other = Transformer(**SMALL)
-    other.build()
-    other.load_weights(tmp_path / "model.weights.h5")
-    np.testing.assert_array_equal(array(other(BATCH)), array(model(BATCH)))
-
-
-@pytest.mark.slow
 def test_activation_and_initializers_are_saved(tmp_path):
     options = {"activation": keras.activations.tanh, "kernel_initializer": keras.initializers.Constant(0.1)}
     model = Transformer(**SMALL, **options, bias_initializer="ones")
@@ -104,29 +74,6 @@ def test_activation_and_initializers_are_saved(tmp_path):
     np.testing.assert_array_equal(array(loaded(BATCH)), expected)
     kernel = model.decoder.layers[0].cross_attention.layer.key_projection.kernel
     assert np.unique(array(kernel)).tolist() == [np.float32(0.1)]
-
-
-@pytest.mark.few("load")
-@pytest.mark.slow
-@pytest.mark.skipif(BACKEND != "tensorflow", reason="a SavedModel is TensorFlow's")
-@pytest.mark.parametrize("after", ["call", "fit", "load", "construction"])
-def test_export(after, model, tmp_path):
-    import tensorflow as tf
-
-    if after == "fit":
-        exported = model
-    elif after == "load":
-        model.save(tmp_path / "model.keras")
-        exported = keras.saving.load_model(tmp_path / "model.keras")
-    else:
-        exported = Transformer(**SMALL)
-        if after == "call":
-            exported(BATCH)
-    exported.export(tmp_path / "export", verbose=False)
-    served = tf.saved_model.load(tmp_path / "export")
-    np.testing.assert_allclose(served.serve(BATCH), array(exported(BATCH)), atol=1e-5)
-    shorter = {"inputs": INPUTS[:2, :3], "targets": TARGETS[:2, :4]}
-    np.testing.assert_allclose(served.serve(shorter), array(exported(shorter)), atol=1e-5)
 
 
 @pytest.mark.skipif(BACKEND != "tensorflow", reason="of TensorFlow's checkpoints")

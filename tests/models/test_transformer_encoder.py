@@ -184,16 +184,6 @@ def test_the_longest_row_fills_the_table_of_positions():
         model.encode(ids[:, : model.max_length + 1])
 
 
-def test_shapes_are_those_of_symbolic_calls(model, head):
-    batch = batch_of(head)
-    symbolic = {f: keras.Input(a.shape[1:], dtype="int32", batch_size=len(a)) for f, a in batch.items()}
-    found = model(symbolic)
-    found = found if isinstance(found, dict) else {"targets": found}
-    for feature, logits in logits_of(model, batch).items():
-        assert found[feature].dtype == "float32"
-        assert all(size in (None, real) for size, real in zip(found[feature].shape, logits.shape, strict=True))
-
-
 @pytest.mark.parametrize(
     "name, vocab_size, parameters",
     [  # Hugging Face's counts of …ForPreTraining and RobertaForMaskedLM, without the rows that we have not
@@ -240,13 +230,6 @@ def test_a_pooler_is_for_whole_rows(head, pooler, classes):
     own = TransformerEncoder(**SMALL | HEADS[head], dropout=0.3, pooler_activation="relu").class_head
     assert (own.has_pooler, own.num_classes, own.dropout.rate) == (pooler, classes, 0.3)
     assert float(own.pooler_activation(keras.ops.convert_to_tensor(-5.0))) == 0  # not tanh
-
-
-def test_neighbouring_layers_of_a_group_are_one_layer():
-    model = TransformerEncoder(**SMALL | {"num_layers": 5, "num_hidden_groups": 2})
-    first, *_, last = model.encoder.layers
-    assert [layer is first for layer in model.encoder.layers] == [True, True, True, False, False]
-    assert [layer is last for layer in model.encoder.layers] == [False, False, False, True, True]
 
 
 def test_masked_ids_need_a_target_at_each_position():

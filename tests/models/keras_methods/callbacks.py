@@ -1,13 +1,9 @@
-"""Every callback of Keras that needs no network: what it leaves, or does to the training, is what it promises."""
-
-import csv
+"""Callbacks of Keras that read or change a model: what they leave, or do to the training, is what they promise."""
 
 import keras
-import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.layers.equations import array
 from tests.models.keras_methods.fitting import BY_ONE, by_hand
 from tests.models.keras_methods.table import method, same
 
@@ -92,30 +88,3 @@ def swap_ema_weights(case):
     average = [0.75 * a + 0.25 * b for a, b in zip(one, two, strict=True)]
     for found, expected in zip([*evaluated, model.get_weights()], (one, average, average), strict=True):
         same(found, expected, 1e-5)
-
-
-@method("ReduceLROnPlateau", "LearningRateScheduler")
-def learning_rates(case):
-    model = case.compiled(keras.optimizers.SGD(0.0))
-    reduce = callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=1)
-    schedule = callbacks.LearningRateScheduler(lambda epoch, rate: 0.1 if epoch == 0 else rate)
-    model.fit(case.x, case.y, epochs=2, callbacks=[schedule], **BY_ONE)
-    same(model.get_weights(), by_hand(case, 2)[1], 1e-5)
-    model = case.compiled(keras.optimizers.SGD(0.0), case.fresh())
-    history = model.fit(case.x, case.y, epochs=1, callbacks=[reduce], **BY_ONE)
-    model.optimizer.learning_rate = 1e-20  # on a plateau
-    history = model.fit(case.x, case.y, epochs=3, callbacks=[reduce], **BY_ONE)
-    np.testing.assert_allclose(history.history["learning_rate"], [1e-20, 1e-20, 5e-21], rtol=1e-5)
-
-
-@method("CSVLogger")
-def csv_logger(case):
-    model = case.compiled()
-    history = model.fit(
-        case.x, case.y, epochs=2, callbacks=[callbacks.CSVLogger(str(case.folder / "log.csv"))], **BY_ONE
-    )
-    with open(case.folder / "log.csv", newline="") as file:
-        rows = [*csv.DictReader(file)]
-    assert [float(row["loss"]) for row in rows] == history.history["loss"]
-    assert [row["epoch"] for row in rows] == ["0", "1"]
-    assert np.isfinite(array(model.weights[0])).all()

@@ -72,18 +72,7 @@ def check_served(case, model, serve):
 OF_INTS = "Keras takes its inputs for floats, of the lengths of a call"
 
 
-@method("export", models=SMALLEST, beyond=OF_INTS)
-def export(case):
-    import tensorflow as tf
-
-    model = case.fresh()
-    model(case.needed)
-    model.export(case.folder / "export", verbose=False)
-    loaded = tf.saved_model.load(case.folder / "export")
-    check_served(case, model, loaded.serve)
-
-
-@method(models=SMALLEST, of_kinds=True, beyond=OF_INTS)
+@method("export", models=SMALLEST, of_kinds=True, beyond=OF_INTS)
 def saved_model_after_a_call(case):
     model = case.fresh()
     model(case.needed)
@@ -116,6 +105,9 @@ def check_saved_model(case, model):
     loaded = tf.saved_model.load(case.folder / "saved_model")
     serve = loaded.signatures["serving_default"]
     check_served(case, model, lambda x: serve(**x))
+    model.export(case.folder / "export", verbose=False)
+    exported = tf.saved_model.load(case.folder / "export")
+    check_served(case, model, exported.serve)
 
 
 @method("call", "symbolic_call", "compute_mask", of_kinds=True)

@@ -181,19 +181,6 @@ def a_frozen_model(case):
 
 
 @method()
-def moving_average(case):
-    model = case.compiled(keras.optimizers.SGD(0.1, use_ema=True, ema_momentum=0.75))
-    model.train_on_batch(case.x, case.y)
-    model.train_on_batch(case.x, case.y)
-    average = [0.75 * one + 0.25 * two for one, two in zip(by_hand(case, 1)[1], by_hand(case, 2)[1], strict=True)]
-    model.optimizer.finalize_variable_values(model.trainable_variables)
-    trained = {id(weight) for weight in model.trainable_weights}
-    for weight, expected in zip(model.weights, average, strict=True):
-        if id(weight) in trained:
-            np.testing.assert_allclose(array(weight), expected, atol=1e-5, err_msg=weight.path)
-
-
-@method()
 def gradient_accumulation(case):
     model = case.compiled(keras.optimizers.SGD(0.1, gradient_accumulation_steps=2))
     before = model.get_weights()
