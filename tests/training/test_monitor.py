@@ -118,14 +118,6 @@ def watched(folder, best=None, early_stopping=None, throttle=0, evaluates=True, 
     return Monitor(context(folder, settings), Falling(takes=takes) if evaluates else None, best)
 
 
-def test_after_each_evaluation_the_best_is_looked_for(tmp_path):
-    best = Best()
-    of_run = watched(tmp_path, best)
-    for step in (3, 6):
-        of_run.evaluate(step, is_last=False)
-    assert best.seen == [[3], [3, 6]]
-
-
 def test_what_was_left_undone_is_made_up_for(tmp_path):
     """Killed after a checkpoint: its evaluation is made where one is due; the best model is looked for in any case."""
     best = Best()

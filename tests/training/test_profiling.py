@@ -127,31 +127,6 @@ def test_masks_are_those_of_the_uncompiled_layer(shape):
         np.testing.assert_allclose(compiled(tf.constant(index)), plain(tf.constant(index)), rtol=1e-6)
 
 
-@pytest.mark.long  # XLA takes most of the time
-def test_the_compiled_step_equals_the_uncompiled_one():
-    hparams = registry.hparams("transformer_tiny").parse(
-        "num_hidden_layers=1,hidden_size=16,filter_size=32,num_heads=2,ffn_activation=gelu,optimizer=sgd,"
-        "attention_dropout=0.3,relu_dropout=0.3,layer_prepostprocess_dropout=0.3,learning_rate_schedule=constant,"
-        "learning_rate_constant=0.1"
-    )
-    rng = np.random.default_rng(0)
-    batches = [
-        {side: rng.integers(3, VOCAB, (5, width)).astype("int32") for side in ("inputs", "targets")}
-        for width in LENGTHS
-    ]
-    steps = [make_step(hparams, xla_compile=xla_compile) for xla_compile in (False, True)]
-    for place, batch in enumerate(batches):
-        plain, compiled = (flat(gradients(step, step.place(StepBatches([batch], place)))) for step in steps)
-        assert np.linalg.norm(compiled - plain) <= 1e-5 * np.linalg.norm(plain)
-    before = flat(steps[0].model.trainable_variables)
-    for number in range(10):
-        for step in steps:
-            step(step.place(StepBatches([batches[number % 2]], number)))
-    plain, compiled = (flat(step.model.trainable_variables) for step in steps)
-    assert np.linalg.norm(compiled - plain) <= 1e-5 * np.linalg.norm(plain - before)
-    assert steps[1].traces == 1
-
-
 @pytest.mark.long  # XLA takes most of the time; tests/training/test_every_model.py compiles the others
 @pytest.mark.parametrize(("policy", "bound"), [("mixed_bfloat16", 0.03), ("mixed_float16", 0.01)])
 def test_half_precision_compiles(policy, bound):

@@ -98,7 +98,7 @@ def test_gradients_meet_in_one_collective_and_no_tensor_goes_through_one_device(
 
 
 class Rooted(keras.Model):
-    """A model whose loss is finite and whose gradient is not: that of a square root at 0."""
+    """A model whose gradient is not finite at 0, where its loss is: that of a square root; at infinity neither is."""
 
     def __init__(self):
         super().__init__()
@@ -111,7 +111,7 @@ class Rooted(keras.Model):
 @pytest.mark.slow
 @pytest.mark.parametrize("xla_compile", [False, True])
 @pytest.mark.parametrize("more", ["", ",clip_grad_norm=1"])
-def test_a_gradient_that_is_not_finite_changes_nothing(more, xla_compile):
+def test_a_gradient_or_a_loss_that_is_not_finite_changes_nothing(more, xla_compile):
     hparams = settings("adam", more=f"{more},max_skipped_steps=2,ema_decay=0.9")
     model, optimizer = Rooted(), make_optimizer(hparams, 100)
     optimizer.build(model.trainable_variables)
@@ -122,14 +122,14 @@ def test_a_gradient_that_is_not_finite_changes_nothing(more, xla_compile):
         model.root.assign(np.full(VOCAB, root))
         before = [variable.numpy() for variable in (model.root, *optimizer.variables)]
         metrics = step(placed(step, stream()[:1]))
-        assert np.isfinite(float(metrics["objective"]["targets"]))
-        assert np.isfinite(float(metrics["gradient_norm"])) == (root > 0)
+        assert np.isfinite(float(metrics["objective"]["targets"])) == (root < np.inf)
+        assert np.isfinite(float(metrics["gradient_norm"])) == (root == 1)
         after = [variable.numpy() for variable in (model.root, *optimizer.variables)]
         return float(metrics["skipped"]) == 1, not all(map(np.array_equal, before, after))
 
     assert taken(0.0) == (True, False)
     assert taken(1.0) == (False, True)
-    assert [taken(0.0), taken(0.0)] == [(True, False)] * 2
+    assert [taken(0.0), taken(np.inf)] == [(True, False)] * 2
     assert taken(1.0) == (False, False), "after too many in a row nothing changes"
 
 
@@ -179,21 +179,6 @@ def test_metrics_are_sums_over_real_tokens(eager, shared_step):
     smoothed = make_step(settings().parse("label_smoothing=0.5"))(arguments)
     assert float(smoothed["nats"]["targets"]) == pytest.approx(float(metrics["nats"]["targets"]), rel=1e-5)
     assert float(smoothed["objective"]["targets"]) < 0.9 * float(metrics["objective"]["targets"])
-
-
-@pytest.mark.slow
-def test_after_too_many_skipped_steps_nothing_changes_until_they_are_noticed(shared_step):
-    step = shared_step(settings("adam", more=",max_skipped_steps=2"))
-    embeddings, batches = step.model.target_embedding.embeddings, stream()[:1]
-    good = embeddings.numpy()
-
-    def skips(is_finite):
-        embeddings.assign(good if is_finite else good * np.inf)
-        before = weights(step)
-        assert float(step(placed(step, batches))["skipped"]) == (not is_finite)
-        return bool((weights(step) == before).all())
-
-    assert [skips(is_finite) for is_finite in (False, True, False, False, True)] == [True, False, True, True, True]
 
 
 def test_each_batch_lies_on_the_device_of_the_replica_that_takes_it():
