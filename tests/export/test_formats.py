@@ -7,6 +7,7 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.data.problem import Text2TextProblem
+from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import by_task, formats
 from t2t_lite.export.encoder_signatures import EncoderSignatures
@@ -109,11 +110,18 @@ def test_signatures_of_each_task():
     assert by_task.signatures_of(registry.task("regression"), Plain()) is EncoderSignatures
 
 
-def test_a_task_that_answers_in_python_alone(monkeypatch):
-    by_task.check(registry.problem("translate_own"), "here")
+def test_a_task_that_answers_in_python_alone_is_refused_before_a_model_is_loaded(monkeypatch):
+    """Any other is loaded in the dtype that is asked for, however slow it is on this machine."""
+    runs = {name: types.SimpleNamespace(problem=registry.problem(name), checkpoint="here") for name in
+            ("translate_own", "regress_own")}  # fmt: skip
+    monkeypatch.setattr(by_task, "find_run", runs.get)
+    monkeypatch.setattr(Translator, "load", lambda *given, **options: (given, options))
+    assert by_task.load(["translate_own"], "d", "bfloat16") == (
+        (["translate_own"], "d", "bfloat16"), {"check_device": False}
+    )  # fmt: skip
     monkeypatch.setattr(registry.task("regression"), "answered_by", "Oracle")
     with pytest.raises(UserError, match=r"^here: .*regress_own.*regression.*classification, language_model"):
-        by_task.check(registry.problem("regress_own"), "here")
+        by_task.load(["regress_own"])
 
 
 def test_files_that_extras_add(monkeypatch):

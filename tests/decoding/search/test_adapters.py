@@ -1,3 +1,4 @@
+import contextlib
 import dataclasses
 
 import numpy as np
@@ -6,7 +7,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.alignment import memory_attention
 from t2t_lite.decoding.scoring import log_probs_of_targets
-from t2t_lite.decoding.search.adapters import Ensemble, check_ensemble
+from t2t_lite.decoding.search.adapters import Ensemble, check_ensemble, check_own_search
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
@@ -91,6 +92,14 @@ def test_the_shortest_table_of_positions_is_the_limit(tmp_path):
     assert Translator.load(runs).max_input_length == Translator.load(runs[::-1]).max_input_length == 12
 
 
+def test_positions_that_inputs_and_outputs_share_in_one_model_bound_the_ensemble():
+    class Joining(ScriptedModel):
+        max_length, joins_inputs = 9, True
+
+    ensemble = Ensemble([Joining(), MODELS[0]])
+    assert (ensemble.max_length, ensemble.joins_inputs) == (9, True)
+
+
 def test_whether_it_is_in_training_is_told_to_all():
     told = []
 
@@ -129,3 +138,26 @@ def test_what_must_not_differ(run_dir, changed, message):
     check_ensemble([run, run])
     with pytest.raises(UserError, match=message):
         check_ensemble([run, dataclasses.replace(run, config=run.config | changed)])
+
+
+class Own:
+    """Has a search of its own."""
+
+    def search(self, inputs, limit, max_length=None):
+        raise AssertionError("it is not asked")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "prefixes"),
+    [
+        ("beam_size", {"beam_size": 3}, ()),
+        ("sampling", {"sampling": True}, ()),
+        ("n_best", {"n_best": 2}, ()),
+        ("prefixes", {}, [[], [5]]),
+        (None, {"beam_size": 1, "alpha": 2.0}, [[], []]),
+        (None, {}, ()),
+    ],
+)
+def test_what_a_search_of_its_own_cannot_do_is_refused(name, options, prefixes):
+    with pytest.raises(UserError, match=f"^Own: {name} needs") if name else contextlib.nullcontext():
+        check_own_search(Own(), SearchOptions(**options), prefixes)
