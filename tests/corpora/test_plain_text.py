@@ -39,6 +39,12 @@ def test_only_line_feeds_end_lines(tmp_path):
     assert plain_text.clean(lines[1]) == "two still two    too"
 
 
+def test_a_byte_order_mark_is_no_text_at_the_begin_alone(tmp_path):
+    path = write(tmp_path / "a", "\ufeffa\n\ufeffb\n")
+    assert list(plain_text.read_lines(path)) == ["a", "\ufeffb"]
+    assert "".join(plain_text.read_text(path)) == "a\n\ufeffb\n"
+
+
 def test_control_characters_become_blanks():
     assert plain_text.clean("\ta\x00b\x1fc\x7fd\u2029e \u00a0") == "a b c d e"
     assert plain_text.clean(" \x00\t ") == ""
@@ -56,9 +62,10 @@ def test_a_line_end_may_lie_between_two_parts(tmp_path):
         assert "".join(plain_text.read_text(str(tmp_path / "a"))) == "x" * length + "\nsecond\r"
 
 
-@pytest.mark.parametrize("place", [3, 70_000, 2**16 - 1, 2**16])
-def test_the_place_of_a_wrong_byte_is_counted_from_its_lines_begin(tmp_path, place):
-    (tmp_path / "a").write_bytes(b"first\n" + b"x" * (place - 3) + "ü".encode() + b"x\xffy\n")
+@pytest.mark.parametrize("before", ["üx", "\rx"])
+@pytest.mark.parametrize("place", [3, 70_000, *range(2**16 - 1, 2**16 + 3)])  # a part ends before, in or behind them
+def test_the_place_of_a_wrong_byte_is_counted_from_its_lines_begin(tmp_path, place, before):
+    (tmp_path / "a").write_bytes(b"first\n" + before.encode().rjust(place, b"x") + b"\xffy\n")
     where = f"line 2: byte 0xff at position {place} is"
     for read in (plain_text.read_lines, plain_text.read_text):
         with pytest.raises(UserError, match=where):

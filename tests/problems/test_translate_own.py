@@ -211,6 +211,9 @@ def test_weights_say_how_often_a_pair_comes(tmp_path):
     assert len(samples(problem, DatasetSplit.EVAL)) == 1000
     half_as_many = configured(train_files=files[:2], dev_files=files[:2], corpus_weights=[0.5])
     assert set(samples(half_as_many)) < often
+    # Each corpus draws by itself: of the same pairs in two of them, other halves stay.
+    halves = configured(train_files=files[:2] * 2, dev_files=files[:2], corpus_weights=[0.5, 0.5])
+    assert set(collections.Counter(samples(halves)).values()) == {1, 2}
     assert configured(train_files=files, dev_files=files[:2], corpus_weights="111").config["corpus_weights"] is None
 
 
@@ -275,6 +278,18 @@ def test_held_out_pairs_share_no_sentence_with_training(tmp_path, caplog):
     assert decoded(again, tmp_path / "again", DatasetSplit.EVAL) == dev
     for path in (tmp_path / "d").iterdir():
         assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
+
+
+def test_a_bad_line_is_counted_once_though_two_splits_read_it(tmp_path):
+    files = written(tmp_path, "train", distinct(300))
+    with open(files[0], "ab") as inputs, open(files[1], "ab") as targets:
+        inputs.write(b"gr\xf6\n")
+        targets.write(b"big\n")
+    problem = configured(train_files=files, vocab_size=330, held_out=20)
+    problem.skip_bad_lines = True
+    problem.generate_data(str(tmp_path / "d"), "")
+    assert own.removed_of(problem, tmp_path / "d") == {"bad lines": 1}
+    assert "bad lines" not in own.removed_of(problem, tmp_path / "d", "eval")
 
 
 def test_without_dev_files_a_tenth_is_held_out_at_most(tmp_path):
