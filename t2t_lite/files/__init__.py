@@ -38,6 +38,12 @@ PACKERS = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}  # {exte
 MOST_BYTES_OF_A_VOCABULARY = 2**28
 INCOMPLETE = ".t2t_lite_incomplete"  # suffix of files that are being written; users' files do not have this suffix
 _MOST_BYTES_OF_JSON = 2**28
+# Lustre mounted without -o flock, NFS without a lock service, and some FUSE file systems.
+_NO_LOCKS = {errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP}
+
+
+class NoLocks(UserError):
+    """A file system does not support locks."""
 
 
 def read_bytes(path, most=None):
@@ -98,6 +104,7 @@ def lock_file(path):
     """Opens a local text file for appending and locks it, or returns None if another process holds the lock.
 
     Raises:
+        NoLocks: the file system does not support locks.
         OSError: the file cannot be opened.
     """
     file = open(path, "a")  # noqa: SIM115  (an open file holds the lock)
@@ -107,9 +114,14 @@ def lock_file(path):
         return file
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError as error:
         file.close()
-        return None
+        if isinstance(error, BlockingIOError):
+            return None
+        if error.errno in _NO_LOCKS:
+            text = f"{path}: this file system does not support locks. Choose a folder on another disk."
+            raise NoLocks(text) from None
+        raise
     return file
 
 

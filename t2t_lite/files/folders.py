@@ -1,11 +1,12 @@
 """Provides folders that appear only when they are complete, and lock files that one process at a time can hold."""
 
 import contextlib
+import functools
 import os
 import tempfile
 
-from t2t_lite.errors import Failure, UserError, first_line
-from t2t_lite.files import INCOMPLETE, list_files, lock_file, make_folder, read_bytes
+from t2t_lite.errors import LOGGER, Failure, UserError, first_line
+from t2t_lite.files import INCOMPLETE, NoLocks, list_files, lock_file, make_folder, read_bytes
 from t2t_lite.files.file_errors import is_tensorflows, translated
 from t2t_lite.files.file_system import copy, exists, is_folder, is_remote, list_names, make_folders, remove, rename
 
@@ -115,7 +116,8 @@ def held_lock(path, what):
     On exit, folders that were created for the lock and are still empty are removed as well.
 
     Args:
-        path: str. A remote path is not locked, since remote file systems do not have locks.
+        path: str. A remote path is not locked, since remote file systems do not have locks. On a local file system
+            without locks, a warning says so.
         what: str, the subject of the error message, such as "data: another t2t-datagen".
 
     Raises:
@@ -171,12 +173,27 @@ def _held_local_lock(path, what):
 
 
 def _lock(path):
-    """Returns `lock_file(path)`, retrying if the previous owner has just removed the locked file."""
+    """Returns `lock_file(path)`, retrying if the previous owner has just removed the locked file.
+
+    If the file system does not support locks, the file is returned without a lock.
+    """
     while True:
-        lock = lock_file(path)
+        try:
+            lock = lock_file(path)
+        except NoLocks:
+            _warn_without_locks(os.path.dirname(path) or ".")
+            return open(path, "a")
         if lock is None:
             return None
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(lock.fileno()), os.stat(path)):
                 return lock
         lock.close()
+
+
+@functools.cache
+def _warn_without_locks(folder):
+    LOGGER.warning(
+        f"{folder}: this file system does not support locks, so a second command that writes here would not be "
+        "noticed. Run only one at a time."
+    )

@@ -116,8 +116,8 @@ class ResumableFiles:
             return contextlib.ExitStack()
         try:
             lock = files.lock_file(f"{path}{INCOMPLETE}")
-        except OSError:
-            return contextlib.ExitStack()  # `_File` will raise the error
+        except (OSError, files.NoLocks):
+            return contextlib.ExitStack()  # `_File` will raise the `OSError`
         if lock is None:
             raise UserError(
                 f"{path}: another process is writing this file. Wait for the process, stop it, or choose another file."

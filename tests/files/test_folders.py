@@ -1,5 +1,8 @@
 """Folders appear when they are complete, and locks let one process in."""
 
+import errno
+import fcntl
+import logging
 import os
 import subprocess
 import sys
@@ -198,6 +201,23 @@ def test_a_lock_on_a_file_that_its_owner_has_just_removed_is_taken_again(tmp_pat
     monkeypatch.setattr(folders, "lock_file", removed_once)
     with held_lock(str(path), "d: another"):
         assert path.read_text() == str(os.getpid()) and len(calls) == 2
+
+
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])  # Lustre, NFS, FUSE
+def test_a_file_system_without_locks_is_used_with_one_warning(tmp_path, monkeypatch, caplog, code):
+    def unsupported(file, operation):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    for _ in range(2):
+        with caplog.at_level(logging.WARNING), held_lock(f"{tmp_path}/a.lock", "d: another"):
+            assert os.listdir(tmp_path) == ["a.lock"]
+        assert os.listdir(tmp_path) == []
+    assert [record.getMessage().partition(",")[0] for record in caplog.records] == [
+        f"{tmp_path}: this file system does not support locks"
+    ]
+    write_folder(tmp_path / "new", write_two)
+    assert sorted(os.listdir(tmp_path / "new")) == ["a", "b.x"]
 
 
 def test_there_are_no_locks_in_a_bucket():

@@ -1,8 +1,11 @@
 """The trials of a search: sampled in their ranges, pruned by the others' evaluations, continued after a kill."""
 # Nearest tests of: extras/autotune/search.py
 
+import errno
+import fcntl
 import json
 import math
+import os
 import threading
 import time
 
@@ -269,3 +272,15 @@ def test_a_process_waits_while_another_takes_a_trial(tmp_path):
         left = time.monotonic()
     other.join(10)
     assert entered and entered[0] >= left
+
+
+def test_processes_cannot_share_a_search_without_locks(tmp_path, monkeypatch):
+    """Every one of them would take all unfinished trials for abandoned ones."""
+
+    def unsupported(file, operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    one = study(tmp_path)
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    with pytest.raises(UserError, match=r"study\.lock: this file system does not support locks\. Choose"), one._alone():
+        pass
