@@ -27,7 +27,7 @@ import tensorflow as tf
 from t2t_lite import files
 from t2t_lite.data.manifests import Facts, check_examples, check_facts
 from t2t_lite.data.record_format import SIDES, serialize
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.errors import LOGGER, Failure, UserError, first_line
 from t2t_lite.files.file_errors import explain
 from t2t_lite.process.quiet_import import start_worker
 
@@ -191,17 +191,18 @@ class _Runner:
         """Yields the results of all tasks (function, *arguments), in order. The first task runs in this process.
 
         Starting processes takes seconds, so the other tasks run in other processes only if `starts_processes` is set or
-        processes already run.
+        processes already run. If no process can be started, this process does all the work.
         """
         waiting = collections.deque()
         try:
             for number, (function, *arguments) in enumerate(tasks):
-                if number == 0 or self._num_workers < 2 or not (self._pool or starts_processes):
+                wants_processes = number > 0 and (self._pool or starts_processes)
+                if not wants_processes or not self._start():
                     yield function(*arguments)
                     continue
                 if len(waiting) == 2 * self._num_workers:
                     yield waiting.popleft().result()
-                waiting.append(self._start().submit(function, *arguments))
+                waiting.append(self._pool.submit(function, *arguments))
             while waiting:
                 yield waiting.popleft().result()
         except BrokenProcessPool:
@@ -211,12 +212,21 @@ class _Runner:
             ) from None
 
     def _start(self):
-        if self._pool is None:
+        """Starts the processes unless they run, and returns whether they run."""
+        if self._pool is None and self._num_workers > 1:
             # The processes are not forked, because TensorFlow has already started threads.
             context = multiprocessing.get_context("spawn")
-            self._pool = concurrent.futures.ProcessPoolExecutor(self._num_workers, context, start_worker)
-            self._stack.callback(self._end)
-        return self._pool
+            try:
+                self._pool = concurrent.futures.ProcessPoolExecutor(self._num_workers, context, start_worker)
+            except OSError as error:  # some containers have no /dev/shm, which the queues' semaphores need
+                LOGGER.warning(
+                    f"--num_workers={self._num_workers}: other processes cannot be started ({first_line(error)}; "
+                    "they need a writable /dev/shm). One process does all the work."
+                )
+                self._num_workers = 1
+            else:
+                self._stack.callback(self._end)
+        return self._pool is not None
 
     def _end(self):
         is_main, interrupts = threading.current_thread() is threading.main_thread(), []

@@ -155,6 +155,19 @@ def test_processes_do_not_matter(tmp_path, capfd):
     assert contents(tmp_path / "alone") == contents(tmp_path / "others")
 
 
+@pytest.mark.parametrize("code", [errno.EROFS, errno.ENOSYS])
+def test_one_process_does_all_where_none_can_be_started(tmp_path, monkeypatch, caplog, code):
+    def without_semaphores(*arguments):
+        raise OSError(code, os.strerror(code))
+
+    write(tmp_path / "one")
+    monkeypatch.setattr(multiprocessing.get_context("spawn"), "Lock", without_semaphores)  # /dev/shm is read-only
+    write(tmp_path / "others", range(50), encode=as_ids, num_workers=2)
+    assert contents(tmp_path / "others") == contents(tmp_path / "one")
+    (record,) = caplog.records
+    assert record.getMessage().startswith("--num_workers=2: other processes cannot be started (")
+
+
 class Encoder:
     """As `as_ids`; notes what it has encoded. Later samples have more ids, so that later chunks are larger files."""
 
