@@ -1,5 +1,6 @@
 """Runs installed commands, chooses their flags for a corpus, a machine and a time limit, and prints results."""
 
+import hashlib
 import itertools
 import os
 import re
@@ -69,19 +70,30 @@ def run(*words, is_captured=False):
     return printed
 
 
-def is_newer(path, source):
-    """Returns whether a file exists and is not older than `source`; if so, prints that it already exists."""
-    made = os.path.exists(path) and os.path.getmtime(path) >= os.path.getmtime(source)
-    if made:
+def make(path, checkpoint, *words):
+    """Runs the command `words`, which makes `path` from a model, unless the present model has already made it.
+
+    A note next to `path` has the hash of the model's file. Times of files do not tell what was made first if the clock
+    was set back, or if the folder was copied.
+
+    Args:
+        path: str, a file or folder.
+        checkpoint: str, a file of the model that changes with its weights.
+        *words: str, the command.
+    """
+    note, digest = f"{path}.made_from", hashlib.sha256(files.read_bytes(checkpoint)).hexdigest()
+    if os.path.exists(path) and os.path.exists(note) and files.read_bytes(note).decode(errors="replace") == digest:
         print(f"{path} already exists.", flush=True)
-    return made
+        return
+    if os.path.isdir(path):
+        shutil.rmtree(path)
+    run(*words)
+    files.write_bytes(note, digest.encode())
 
 
 def export(model, export_dir, checkpoint):
-    """Exports a folder's model to `<export_dir>/1`, unless an export there is newer than the file `checkpoint`."""
-    if not is_newer(os.path.join(export_dir, "1", "saved_model.pb"), checkpoint):
-        shutil.rmtree(export_dir, ignore_errors=True)
-        run("t2t-exporter", f"--output_dir={model}", f"--export_dir={export_dir}")
+    """Exports a folder's model to `<export_dir>/1`: see `make`."""
+    make(export_dir, checkpoint, "t2t-exporter", f"--output_dir={model}", f"--export_dir={export_dir}")
 
 
 class Plan(typing.NamedTuple):

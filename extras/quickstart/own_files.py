@@ -122,10 +122,8 @@ def _translate_and_export(output_dir, data, best, export_dir):
     commands.step("4. Translating and scoring the dev set")
     if not os.path.exists(reference):
         commands.write_texts(problem, data, "dev", (source, reference))
-    if not commands.is_newer(translation, checkpoint):
-        commands.run(
-            "t2t-decoder", f"--output_dir={best}", f"--decode_from_file={source}", f"--decode_to_file={translation}"
-        )
+    files_to_decode = f"--decode_from_file={source}", f"--decode_to_file={translation}"
+    commands.make(translation, checkpoint, "t2t-decoder", f"--output_dir={best}", *files_to_decode)
     score = commands.run("t2t-bleu", f"--translation={translation}", f"--reference={reference}", is_captured=True)
 
     commands.step("5. Exporting a SavedModel: text in, text out")

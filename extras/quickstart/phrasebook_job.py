@@ -67,11 +67,10 @@ def run_phrasebook(output_dir, train_steps, steps_between):
     commands.step("4. Translating and scoring the test set, which has combinations of words that are new to the model")
     if not os.path.exists(reference):
         commands.write_texts(registry.problem(_PROBLEM), data, "test", (source, reference))
-    if not commands.is_newer(translation, averaged):
-        commands.run(
-            "t2t-decoder", f"--output_dir={average}", f"--decode_from_file={source}",
-            f"--decode_to_file={translation}", "--decode_hparams=beam_size=4,alpha=0.6",
-        )  # fmt: skip
+    commands.make(
+        translation, averaged, "t2t-decoder", f"--output_dir={average}", f"--decode_from_file={source}",
+        f"--decode_to_file={translation}", "--decode_hparams=beam_size=4,alpha=0.6",
+    )  # fmt: skip
     score = commands.run("t2t-bleu", f"--translation={translation}", f"--reference={reference}", is_captured=True)
 
     commands.step("5. Exporting a SavedModel for TensorFlow Serving: text in, text out")

@@ -134,10 +134,15 @@ def test_a_failed_run_stops_there_and_continues_next_time(quickstart, tmp_path, 
     assert lines[-1].startswith("quickstart: test BLEU 83.21")
 
 
-def test_a_newer_model_is_translated_with_and_exported_anew(quickstart, tmp_path):
+@pytest.mark.parametrize("seconds", [60, -3600])  # -3600: the clock was set back before the model was trained further
+def test_another_model_is_translated_with_and_exported_anew(quickstart, tmp_path, seconds):
     quickstart()
-    later = (tmp_path / "quick start/translation.de").stat().st_mtime + 60
-    os.utime(tmp_path / "quick start/train/avg/model.ckpt-50.index", (later, later))
+    made = (tmp_path / "quick start/translation.de").stat().st_mtime + seconds
+    average = tmp_path / "quick start/train/avg/model.ckpt-50.index"
+    os.utime(average, (made, made))
+    assert not {"t2t-decoder", "t2t-exporter"} & set(quickstart()[3]), "the same model, whatever its time"
+    average.write_bytes(b"other weights")
+    os.utime(average, (made, made))
     assert {"t2t-decoder", "t2t-exporter"} <= set(quickstart()[3])
 
 
