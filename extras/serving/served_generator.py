@@ -10,7 +10,6 @@ import typing
 from t2t_lite import registry
 from t2t_lite.decoding.answering import continuation
 from t2t_lite.decoding.generator import Generator
-from t2t_lite.decoding.search.searcher import bucket_width
 from t2t_lite.errors import UserError
 from t2t_lite.export.signatures import LARGEST_EXTRA_LENGTH
 from t2t_lite.extras.serving.refusals import Refusal
@@ -21,7 +20,7 @@ from t2t_lite.text.rows import longest_text
 from t2t_lite.text.vocabulary import EOS_ID
 
 _SHORTEN = "Shorten it, or export the model with a larger --decode_hparams=max_input_size=N."
-_MOST_TRACED = 64  # maximum number of combinations of settings whose traced steps are kept
+_MOST_TRACED = 64  # combinations of settings, such as stop strings, whose traced steps are kept
 
 
 class ServedPrompt(typing.NamedTuple):
@@ -70,7 +69,7 @@ class ServedGenerator:
         self.longest_prompt = facts["max_input_length"]
         self._encoder = self._generator.encoders["targets"]
         self.token_texts, self._scorer = TokenTexts(self._encoder), TokenScorer(self._generator.model)
-        self._traced, self._lock = set(), threading.Lock()
+        self._lock = threading.Lock()
         # Traces the first steps before requests arrive, with an id as prompt, because no text suits every vocabulary.
         for _ in self.stream([self._encoder.vocab_size - 1], 2, self.options):
             pass
@@ -95,7 +94,7 @@ class ServedGenerator:
                 stream = self._generator.stream(end, **options)
             except UserError as error:
                 raise Refusal(f"prompt: {str(error).removeprefix('prompt 1: ')}") from None
-            self._limit_traces(bucket_width(len(stream.prompt_ids)), options)
+            self._limit_traces()
         stream.truncated |= len(end) < len(prompt)
         return stream
 
@@ -146,12 +145,7 @@ class ServedGenerator:
         """Returns the text that the id `i` adds to the text of the preceding `ids`."""
         return "" if i == EOS_ID else continuation(self._encoder, ids, [i])
 
-    def _limit_traces(self, width, options):
+    def _limit_traces(self):
         """Drops all traced steps if there are too many, because clients may send any combination of settings."""
-        names = ("sampling", "top_k", "no_repeat_ngram_size")
-        rules = options["top_p"] < 1, options["repetition_penalty"] != 1
-        traced = (width, bucket_width(options["max_new_tokens"]), *map(options.get, names), *rules)
-        if traced not in self._traced and len(self._traced) >= _MOST_TRACED:
-            self._traced.clear()
+        if self._generator.searcher.num_compiled >= _MOST_TRACED:
             self._generator.searcher.forget_functions()
-        self._traced.add(traced)

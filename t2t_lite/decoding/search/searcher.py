@@ -72,6 +72,11 @@ class Searcher:
         self._making = threading.Lock()  # a lock, since two threads may need the same function
         self.history = {}
 
+    @property
+    def num_compiled(self):
+        """The number of shapes for which functions are kept that were compiled, or traced for streams."""
+        return len(self._compiled)
+
     def forget_functions(self):
         """Frees all traced and compiled functions, which are kept for every combination of settings."""
         with self._making:

@@ -63,16 +63,23 @@ def test_limits_and_what_is_traced_anew(generator):
     assert (generator.most_tokens, generator.options.beam_size, generator.options.extra_length) == (512, 1, 12)
     settings = {
         "nothing": {}, "top_k": {"top_k": 3}, "no repetition": {"no_repeat_ngram_size": 3}, "top_p": {"top_p": 0.5},
-        "a penalty": {"repetition_penalty": 1.5}, "greedy": {"sampling": False, "beam_size": 1},
+        "a penalty": {"repetition_penalty": 1.5},
     }  # fmt: skip
-    generator._traced.clear()
+    searcher = generator._generator.searcher
+    searcher.forget_functions()
+
+    def begin(prompt, length, **options):
+        next(iter(generator.stream(prompt, length, SearchOptions(**options))), "")
+
     for count, (name, options) in enumerate(settings.items(), 1):
-        for length in (9, 10):  # is rounded up
-            generator.stream("the red", length, SearchOptions(**{"sampling": True} | options))
-        assert len(generator._traced) == count, name
-    generator.stream("the red", 300, SearchOptions(beam_size=1))
-    generator.stream("the red house is new. " * 9, 9, SearchOptions(beam_size=1))
-    assert len(generator._traced) == len(settings) + 2, "other lengths"
+        begin("the red", 9, sampling=True, **options)
+        assert searcher.num_compiled == count, name
+    begin("the red", 10, sampling=True)
+    begin("the red", 9, beam_size=1)
+    assert searcher.num_compiled == len(settings), "lengths are rounded up, and a temperature of 0 is greedy"
+    begin("the red", 300, beam_size=1)
+    begin("the red house is new. " * 9, 9, beam_size=1)
+    assert searcher.num_compiled == len(settings) + 2, "other lengths"
 
 
 def test_samples_are_those_of_generator_and_traces_of_any_settings_do_not_pile_up(export_dir, generator, monkeypatch):
@@ -82,13 +89,24 @@ def test_samples_are_those_of_generator_and_traces_of_any_settings_do_not_pile_u
     monkeypatch.setattr(searcher, "forget_functions", lambda: [forget(), kept.append(len(searcher._compiled))])
     "".join(generator.stream("the red", 9, SearchOptions(beam_size=1)))
     assert searcher._compiled
-    for top_k in range(1, 9):
+    for top_k in range(1, 6):
         options = {"sampling": True, "seed": top_k, "top_k": top_k, "temperature": 1.5}
-        streams.append(generator.stream("the red", 9, SearchOptions(**options)))
-        assert len(generator._traced) <= 3
-    assert kept in ([0, 0], [0, 0, 0])
+        streams.append("".join(generator.stream("the red", 9, SearchOptions(**options))))
+        assert len(searcher._compiled) <= 3
+    assert kept in ([0], [0, 0])
     (expected,) = t2t_lite.Generator.load(str(export_dir)).generate(["the red"], max_new_tokens=9, **options)
-    assert "".join(streams[-1]) == expected.text and len(expected.text) > 4
+    assert streams[-1] == expected.text and len(expected.text) > 4
+
+
+@pytest.mark.parametrize("settings", [{"stop": "{}"}, {"banned_texts": "x{}"}, {"max_new_tokens": 8}])
+def test_traces_for_any_texts_and_lengths_do_not_pile_up(generator, monkeypatch, settings):
+    monkeypatch.setattr(served_generator, "_MOST_TRACED", 2)
+    searcher = generator._generator.searcher
+    for number in range(1, 5):
+        texts = {name: (text.format(number),) for name, text in settings.items() if isinstance(text, str)}
+        room = 8 * number if "max_new_tokens" in settings else 2
+        "".join(generator.stream("the red", room, SearchOptions(beam_size=1, **texts)))
+        assert len(searcher._compiled) <= 2
 
 
 def test_scores_are_those_of_generator(export_dir, generator):
