@@ -128,6 +128,8 @@ def _list_of_ids(ids):
     try:
         items = ids.tolist() if isinstance(ids, np.ndarray) else ids  # an array of objects may hold integers
         array = np.asarray(items if len(ids) else np.zeros(0, int))
+        if bool in map(type, items):  # NumPy would take True among integers for 1
+            array = np.zeros(0)
     except (TypeError, ValueError):  # raised for a value without length, or for lists of unequal lengths
         array = np.zeros(0)
     if isinstance(ids, str | bytes) or array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):

@@ -102,7 +102,7 @@ class DeclaredHParams:
     )  # fmt: skip
     add_relative_to_values: bool = setting(
         False, argument="self_attention.add_relative_to_values", fixed=True,
-        meaning="For dot_product_relative: whether vectors for distances are also added to the values.",
+        meaning="For dot_product_relative and v2: whether vectors for distances are also added to the values.",
     )  # fmt: skip
     heads_share_relative_embedding: bool = setting(
         False, argument="self_attention.heads_share_relative_embedding", fixed=True,

@@ -43,7 +43,10 @@ def test_ids_become_a_list_of_int(ids):
     assert check_ids([], 10) == []
 
 
-WRONG = [[99999999], [-1], [0], [10], [5.5], [5.0], ["a"], [None], [True], [[5]], [[5], [5, 6]], "abc", b"abc", 5, None]
+WRONG = [
+    [99999999], [-1], [0], [10], [5.5], [5.0], ["a"], [None], [True], [9, True], [[5]], [[5], [5, 6]], "abc", b"abc", 5,
+    None,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("ids", [*WRONG, [2**70], np.array(5)], ids=repr)
