@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 _LONGEST = 15
 _SEARCH = {"beam_size": 3, "alpha": 0.8, "extra_length": 6, "no_repeat_ngram_size": 2, "repetition_penalty": 1.2}
-_SEARCH["stop"] = ["r", "?-"]  # the latter would be no regular expression
+_SEARCH["stop"] = ["r", "ס", "?-"]  # the last would be no regular expression
 ROWS = [b"the red", b"", b"   ", b"a gre", "Gr\u00fc".encode(), b"the " * 40, *HOSTILE]
 _ALONE = range(0, len(ROWS), 3)
 

@@ -15,7 +15,7 @@ IDS = keras.Input((None,), dtype="int32")
 
 
 @keras.saving.register_keras_serializable("tests")
-class Doubled(TransformerEncoder):
+class TwiceAsLarge(TransformerEncoder):
     """Whose states are twice as large."""
 
     def encode(self, inputs, training=None, **options):
@@ -45,7 +45,7 @@ def test_a_functional_model_of_any_model_computes_what_encode_does_from_a_file_t
     assert_same(keras.models.load_model(tmp_path / "model.keras")(ids), expected)
 
 
-@pytest.mark.parametrize("kind", [TransformerEncoder, Doubled])
+@pytest.mark.parametrize("kind", [TransformerEncoder, TwiceAsLarge])
 def test_two_texts_share_the_weights_of_one_model(kind, tmp_path):
     encoder, pair = small(kind), [keras.Input((None,), dtype="int32"), keras.Input((None,), dtype="int32")]
     model = keras.Model(pair, keras.layers.Dot(-1)([encoder.encode(ids)["hidden"][:, 0] for ids in pair]))
