@@ -24,7 +24,6 @@ from t2t_lite.models.arguments import (
     hparam_of,
     in_hparams_words,
     model_hparams,
-    model_settings,
     settings_without_effect,
     shared_options,
 )
@@ -34,15 +33,8 @@ from t2t_lite.runs.run_config import write_run_config
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import setting
 from tests.layers.kinds import MUSIC, RELATIVE, RESTRICTED
-from tests.models.every_model import own_models
 from tests.models.own_model import OwnModel
 
-# Settings of constructors that a resumed run may change: what a trained model computes does not depend on them.
-OF_TRAINING = {
-    "initializer", "initializer_gain", "layer_prepostprocess_dropout", "attention_dropout", "relu_dropout",
-    "position_dropout", "dtype_policy", "recompute_grad", "scale_residuals", "act_halting_bias_init", "act_loss_weight",
-}  # fmt: skip
-OF_EXPORTS = {"features_pooling", "features_normalized", "features_length", "eval_memory_length"}
 SETTINGS = HParams().settings().values()
 SMALL = registry.hparams("transformer_tiny").parse("hidden_size=8,filter_size=12,num_heads=2")
 # No two values are alike, nor the defaults: one that is lost on its way, or stands for another, is seen.
@@ -398,10 +390,3 @@ def test_a_whole_number_needs_no_range():
             super().__init__(vocab_size, target_vocab_size, **options)
 
     assert OfAnyDepth(9).config["depth"] == 3 and OfAnyDepth(9, depth=-4).config["depth"] == -4
-
-
-@pytest.mark.parametrize("name", sorted(own_models()))
-def test_a_run_keeps_the_settings_on_which_its_predictions_depend(name):
-    settings = model_settings(registry.model(name))
-    free = {each for each, setting in settings.items() if setting.argument and not setting.fixed}
-    assert free <= OF_TRAINING | OF_EXPORTS
