@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import weakref
 
 import keras
 
@@ -25,7 +26,7 @@ class Encoding(Layer):
         self.model.build_if_needed()
 
     def call(self, inputs, training=None, **options):
-        """Returns what `encode` of the model returns for ids, int [B, S], and its options."""
+        """Encodes ids, int [B, S]: see `encode` of the model, which also has the options."""
         if "training" in inspect.signature(self.model.encode).parameters:
             options["training"] = training
         return self.model.encode(inputs, **options)
@@ -56,10 +57,17 @@ def accepts_symbols(encode):
     @functools.wraps(encode)
     def method(self, inputs, *args, **kwargs):
         if isinstance(inputs, keras.KerasTensor):
-            # One layer for all calls, whose weights a file has once. Not `self.… =`, because the model is a part of it.
-            if "_encoding" not in vars(self):
-                vars(self)["_encoding"] = Encoding(self)
-            return vars(self)["_encoding"](inputs, *args, **kwargs)
+            return _layer_of(self)(inputs, *args, **kwargs)
         return encode(self, inputs, *args, **kwargs)
 
     return method
+
+
+def _layer_of(model):
+    """Returns one layer for all calls, so that a file has the weights of the model once."""
+    layer = model._encoding() if hasattr(model, "_encoding") else None
+    if layer is None:
+        layer = Encoding(model)
+        # The reference is weak because the model is a part of the layer, and Keras would walk in a circle.
+        model._encoding = weakref.ref(layer)
+    return layer

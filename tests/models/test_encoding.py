@@ -57,6 +57,17 @@ def test_two_texts_share_the_weights_of_one_model(kind, tmp_path):
         assert_same(each([INPUTS, INPUTS[::-1]]), ops.sum(first * second, axis=-1, keepdims=True))
 
 
+def test_the_model_itself_is_saved_and_loaded_as_before(tmp_path):
+    encoder, other = small(), small()
+    functional = keras.Model(IDS, encoder.encode(IDS))
+    other.build()
+    other.save_weights(tmp_path / "other.weights.h5")
+    encoder.load_weights(tmp_path / "other.weights.h5")
+    assert_same(functional(INPUTS), other.encode(INPUTS))
+    encoder.save(tmp_path / "model.keras")
+    assert_same(keras.models.load_model(tmp_path / "model.keras").encode(INPUTS), other.encode(INPUTS))
+
+
 def test_options_of_encode_and_training():
     encoder = small(dropout=0.5)
     model = keras.Model(IDS, encoder.encode(IDS, return_attention_scores=True))
