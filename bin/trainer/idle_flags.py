@@ -12,7 +12,8 @@ def warn_of_idle_flags(flags, earlier):
         flags: absl's FlagValues, after `recall`.
         earlier: dict, the `hparams.json` of the run in output_dir, or {}.
     """
-    early = [f"{EARLY}{name}" for name in settings_of(EarlyStopping)]
+    # Without --…_steps: 0 turns early stopping off, and other values are checked elsewhere.
+    early = [f"{EARLY}{name}" for name in settings_of(EarlyStopping) if name != "steps"]
     compiles = earlier.get("xla_compile", False) if flags.xla_compile is None else flags.xla_compile
     for names, is_idle, because in (
         ([*settings_of(EvaluationSettings), *early], flags.schedule == "train", "with --schedule=train"),
@@ -20,5 +21,4 @@ def warn_of_idle_flags(flags, earlier):
         (["xla_shapes"], not compiles, "without --xla_compile"),
     ):
         for name in [name for name in names if is_idle and name in flags and flags[name].present]:
-            if name != f"{EARLY}steps":  # 0 turns early stopping off; other values are checked elsewhere
-                LOGGER.warning(f"--{name} has no effect {because}.")
+            LOGGER.warning(f"--{name} has no effect {because}.")

@@ -1,9 +1,7 @@
 """The hyperparameter sets of the baselines, in a module that does not need Keras.
 
-tensor2tensor's sets (`neural_gpu`, `bytenet_base` and the `lstm_` sets with attention) differ from the original in four
-ways. The warm-up is linear instead of exponential. Convolutions have Glorot's initialization instead of an orthogonal
-one. Embeddings and softmax share one matrix, unless `shared_embedding_and_softmax_weights` is False, as it is in
-tensor2tensor. `bytenet_base` lacks symbol dropout (0.2) and weight decay as a term of the loss (3.0).
+docs/extras/baselines.md says how tensor2tensor's sets (`neural_gpu`, `bytenet_base` and the `lstm_` sets with
+attention) differ from the original.
 """
 
 from t2t_lite.hparams.changes import changed

@@ -157,7 +157,7 @@ class TextAnswers(Answers):
         """Returns the ids of a request's target, without EOS at their end, or of a prefix. Raises `UserError`."""
         size, may_end = self.answerer.encoders["targets"].vocab_size, name == "target" and ids[-1:] == [EOS_ID]
         with located(name):
-            check_ids(ids, size)  # true and 1.0, which equal EOS, are no ids
+            check_ids(ids, size)  # true and 1.0, which equal EOS, are not ids
             return check_ids(ids[:-1] if may_end else ids, size, least=2)
 
     def _traced(self, inputs, targets):
