@@ -92,7 +92,7 @@ def test_an_optimizer_reads_what_changes_its_updates(optimizer, decay_type, warn
     "names, changes, unread",
     [
         ("max_position", "", "max_position"),
-        ("max_position", "pos=emb", ""),
+        ("max_position position_layout", "pos=emb", "position_layout"),
         ("max_relative_position attention_neighborhood", "", "max_relative_position attention_neighborhood"),
         ("max_relative_position", "self_attention_type=dot_product_relative", ""),
         ("max_relative_position attention_neighborhood", "self_attention_type=full:restricted",
