@@ -1,4 +1,4 @@
-"""Exports to CTranslate2, for example for int8 inference on CPUs (docs/conversion.md). Needs [ctranslate2].
+"""Exports to CTranslate2, for example for int8 inference on CPUs (docs/extras/ctranslate2.md). Needs [ctranslate2].
 
 t2t-exporter --output_dir=train --format=ctranslate2 --quantization=int8 --export_dir=ct2
 """

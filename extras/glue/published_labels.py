@@ -1,8 +1,8 @@
 """Problems that classify published texts and text pairs, under tensor2tensor's names: IMDb, GLUE and SNLI.
 
-docs/encoders.md describes the problems. The archives are read from `--tmp_dir`, where they may be packed or unpacked.
-If they are missing, they are downloaded to that folder. GLUE is downloaded from dl.fbaipublicfiles.com instead of
-tensor2tensor's addresses.
+docs/extras/glue.md describes the problems. The archives are read from `--tmp_dir`, packed or unpacked. If they are
+missing, they are downloaded to that folder. GLUE is downloaded from dl.fbaipublicfiles.com instead of tensor2tensor's
+addresses.
 """
 
 from t2t_lite.corpora import plain_text, source_files

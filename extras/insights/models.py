@@ -64,7 +64,7 @@ class Models:
         return cls({path: load(path, data_dir=data_dir) for path in paths}, data_dir)
 
     def list(self):
-        """Returns facts about each model, a list of dicts, which docs/visualization.md describes."""
+        """Returns facts about each model, a list of dicts, which docs/extras/insights.md describes."""
         return [{**model.about, "notice": model.notice()} for model in self._models.values()]
 
     def answer(self, call, request, is_abandoned=lambda: False):

@@ -5,8 +5,8 @@
     curl -H 'Content-Type: application/json' -d '{"text": "The red house.", "beam_size": 4}' \\
         http://localhost:8010/api/translate
 
-The page is at http://localhost:8010. docs/visualization.md describes it and lists the calls of the JSON API. SIGTERM or
-Ctrl-C stops the server.
+The page is at http://localhost:8010. docs/extras/insights.md describes it and lists the calls of the JSON API. SIGTERM
+or Ctrl-C stops the server.
 """
 
 import sys
