@@ -123,6 +123,8 @@ class Sampling:
         self.limit = tf.repeat(tf.cast(limit, tf.int64), groups)[:, None]  # [R, 1]
         self.prefix = None if prefix is None else tf.repeat(tf.cast(prefix, tf.int64), groups, axis=0)  # [R, P]
         uniform = uniform_numbers(seeds, num_samples, self.max_length)  # [B, groups * K, T, 2]
+        # With temperature 0, all numbers are 0, so that the first of equally good ids is chosen, as in greedy search.
+        uniform *= tf.sign(self.temperature)
         self.uniform = tf.reshape(uniform, (self.rows, self.together, self.max_length, 2))
 
     def start(self, cache):

@@ -106,6 +106,21 @@ def test_top_p_of_a_large_vocabulary(top_p):
         assert set(np.flatnonzero(row)) == set(1 + order[before < top_p])
 
 
+def test_without_temperature_equally_good_ids_are_chosen_as_in_greedy_search():
+    class Coarse(ScriptedModel):
+        """Its logits are rounded, as in low precision, so several ids are equally good."""
+
+        def decode_step(self, ids, position, cache):
+            logits, cache = super().decode_step(ids, position, cache)
+            return tf.round(logits / 4), cache
+
+    searcher, greedily = Searcher(Coarse(end_bias=-9.0)), SearchOptions(beam_size=1, extra_length=9)
+    greedy = [results[0].ids for results in searcher.search(SOURCES, greedily)]
+    for seed in range(3):
+        assert [ids for (ids,) in ids_of(drawn(searcher, temperature=0.0, seed=seed, extra_length=9))] == greedy
+    assert [[*searcher.stream(source, greedily)] for source in SOURCES] == greedy
+
+
 @pytest.mark.slow
 def test_a_temperature_of_nearly_nothing_is_greedy_search_and_so_is_a_choice_of_one(eager):
     searcher = Searcher(ScriptedModel(end_bias=-1.0))
