@@ -5,6 +5,7 @@ import os
 import sys
 
 from t2t_lite import files
+from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.data.problem import FILE_TAGS
 from t2t_lite.data.records import Records
 from t2t_lite.decoding.command.decode_files import FilePart, translate_lines
@@ -28,6 +29,7 @@ def translate_records(job, split, output=""):
         {"the problem's": Records(job.runs[0].problem, job.data_dir, split).paths},
     )
     inputs, references = read_records(job, split)
+    lines = [[*map(as_field, texts)] for texts in (inputs, references)]
     full_name = job.translator.problem.full_name
     print(f"decoding {len(inputs):,} {FILE_TAGS[split]} examples of {full_name}", file=sys.stderr)
     for number, path in enumerate(paths):
@@ -36,14 +38,14 @@ def translate_records(job, split, output=""):
         once = dataclasses.replace(job.settings, num_samples=-1)
         once = once.searching(seed=once.search.seed + number)
         has_texts = job.n_best_format == "json" or not job.settings.identity_output  # BLEU cannot be computed from ids
-        part = FilePart("examples", inputs, references=references if has_texts else None)
+        part = FilePart("examples", inputs, references=lines[1] if has_texts else None)
         translate_lines(job.with_settings(once), part, path)
-        for other, lines in zip(_beside(path), (inputs, references), strict=True):
-            files.write_bytes(other, "".join(line + job.settings.delimiter for line in lines).encode("utf-8"))
+        for other, of_side in zip(_beside(path), lines, strict=True):
+            files.write_bytes(other, "".join(line + job.settings.delimiter for line in of_side).encode("utf-8"))
 
 
 def read_records(job, split):
-    """Returns the texts of this job's shard of the examples, and their references.
+    """Returns the texts of this job's shard of the examples, and their references; both may have line ends.
 
     Raises:
         UserError: the records are missing, or they were generated with a different vocabulary.
@@ -56,19 +58,15 @@ def read_records(job, split):
     for example in records.examples(translator.hparams):
         if len(pairs) == wanted:
             break
-        pairs.append([_text(translator, side, example[side]) for side in ("inputs", "targets")])
+        inputs, targets = (_text(translator.encoders[side], example[side]) for side in ("inputs", "targets"))
+        pairs.append((inputs, translator.problem.output_text(inputs, targets, translator.encoders)))
     begin, end = job.settings.shard_range(len(pairs))
     return [pair[0] for pair in pairs[begin:end]], [pair[1] for pair in pairs[begin:end]]
 
 
-def _text(translator, side, ids):
+def _text(encoder, ids):
     ids = ids[: ids.index(1)] if 1 in ids else ids
-    text = translator.encoders[side].decode([i for i in ids if i])
-    return (
-        " ".join(text.splitlines())
-        if side == "inputs"
-        else translator.problem.output_text("", text, translator.encoders)
-    )
+    return encoder.decode([i for i in ids if i])
 
 
 def _output_path(job, base, number):

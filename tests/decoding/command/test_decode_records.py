@@ -6,6 +6,7 @@ from t2t_lite.data import records
 from t2t_lite.data.problem import DatasetSplit, Problem
 from t2t_lite.decoding.command import decode_records
 from t2t_lite.decoding.command.decode_records import read_records, translate_records
+from t2t_lite.decoding.translator import SourceText
 from t2t_lite.errors import UserError
 from tests.decoding.reversing import Characters, Reversing, job_of
 
@@ -31,7 +32,7 @@ class Records(records.Records):
     paths = property(lambda self: [f"{self.data_dir}/texts-{self.split}"])
 
     def examples(self, hparams):
-        for pair in zip(TEXTS, TARGETS, strict=True):
+        for pair in zip(TEXTS, TARGETS, strict=False):
             yield {name: [*map(ord, text), 1, 0, 0] for name, text in zip(("inputs", "targets"), pair, strict=True)}
 
 
@@ -41,9 +42,9 @@ def decoded(tmp_path, monkeypatch):
     monkeypatch.setattr(decode_records, "Records", Records)
     monkeypatch.chdir(tmp_path)
 
-    def decode(settings="", output="out", **fields):
+    def decode(settings="", output="out", translator=None, **fields):
         job = job_of(tmp_path, settings, problem=Own(), **{"data_dir": "data", "tokenization": "13a"} | fields)
-        job.translator = Reversing(Own())
+        job.translator = translator or Reversing(Own())
         translate_records(job, DatasetSplit.EVAL, output)
         paths = [path for path in sorted(tmp_path.rglob("*")) if path.is_file() and path.suffix != ".index"]
         return job, {str(path.relative_to(tmp_path)): path.read_text() for path in paths}
@@ -65,6 +66,23 @@ def test_inputs_targets_and_outputs_are_written(decoded, capsys):
     }
     errors = capsys.readouterr().err
     assert "decoding 5 dev examples of texts" in errors and "sacreBLEU = 100.00" in errors
+
+
+def test_line_ends_reach_the_model_and_targets_become_outputs_of_their_inputs(decoded, monkeypatch):
+    class Marked(Own):
+        def output_text(self, inputs, outputs, encoders):
+            return f"{outputs} of {inputs[:1]}"
+
+    read = []
+    monkeypatch.setattr(Reversing, "read", lambda self, text, limit: read.append(text) or SourceText(text, text, [2]))
+    monkeypatch.setattr(f"{__name__}.TEXTS", ["a b\nc", "d e\u2028f"])
+    _, files = decoded(translator=Reversing(Marked()))
+    assert read == TEXTS
+    assert files == {
+        f"{BASE}.inputs": written(["a b c", "d e f"]),
+        f"{BASE}.targets": written(["E D C B A of a", "J I H G F of d"]),
+        f"{BASE}.decodes": written(["c b a", "f e d"]),
+    }
 
 
 def test_a_part_of_the_first_records_with_their_own_references(decoded, capsys):
