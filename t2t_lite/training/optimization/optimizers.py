@@ -88,6 +88,11 @@ OPTIMIZERS = {
 }
 
 
+# {optimizer: the hyperparameters that are decays of its moments}; all others have those of Adam
+_DECAYS = {"sgd": (), "adafactor": ("optimizer_adafactor_beta1",)}
+_ADAMS = ("optimizer_adam_beta1", "optimizer_adam_beta2")
+
+
 def make_optimizer(hparams, train_steps, model=None):
     """Creates the Keras optimizer that the hyperparameters select, such as Adam (paper, section 5.3).
 
@@ -97,8 +102,10 @@ def make_optimizer(hparams, train_steps, model=None):
         model: the built keras.Model to train, whose layers may be frozen, or None if no layer is frozen.
 
     Raises:
-        UserError: if the schedule is invalid, or layer-wise rates are set for a model without a stack of layers.
+        UserError: if the schedule is invalid, the dtype of the weights rounds a decay to 1, or layer-wise rates are set
+            for a model without a stack of layers.
     """
+    _check_decays(hparams)
     average = {"use_ema": True, "ema_momentum": hparams.ema_decay} if hparams.ema_decay else {}
     rate = ProductSchedule(hparams, train_steps)
     optimizer = OPTIMIZERS[hparams.optimizer](hparams, learning_rate=rate, **average)
@@ -115,6 +122,17 @@ def make_optimizer(hparams, train_steps, model=None):
             )
         set_rates(optimizer, hparams.learning_rate_layer_decay, decay, hparams.unfreeze_steps, paths)
     return optimizer
+
+
+def _check_decays(hparams):
+    """Raises `UserError` for a decay that is 1 in the dtype of the weights, so that an average would never change."""
+    dtype = keras.DTypePolicy(hparams.dtype_policy).variable_dtype
+    for name in (*_DECAYS.get(hparams.optimizer, _ADAMS), "ema_decay"):
+        if float(ops.cast(hparams.get(name), dtype)) == 1:
+            raise UserError(
+                f"{name}={hparams.get(name)}: rounded to {dtype}, the dtype of the weights, this number is 1, so the "
+                f"average would never change. Expected a smaller number, or dtype_policy=mixed_{dtype}."
+            )
 
 
 def layer_depths(paths):

@@ -313,3 +313,22 @@ def test_rates_by_layer_are_refused_where_layers_are_in_no_stack(setting):
     with pytest.raises(UserError, match=f"^{name}: .* OwnPlainModel "):
         make_optimizer(registry.hparams("transformer_tiny").parse(setting), 10, model)
     make_optimizer(registry.hparams("transformer_tiny").parse("weight_decay=0.1"), 10, model)
+
+
+@pytest.mark.parametrize(
+    "optimizer, name",
+    [
+        ("adam", "optimizer_adam_beta2"),
+        ("lamb", "optimizer_adam_beta1"),
+        ("adafactor", "optimizer_adafactor_beta1"),
+        ("sgd", "ema_decay"),
+    ],
+)
+def test_a_decay_that_the_weights_dtype_rounds_to_1_is_refused(optimizer, name):
+    """Otherwise Adam would not train, and averages of weights would stay the initial weights."""
+    hparams = HParams(optimizer=optimizer, dtype_policy="bfloat16", **{name: 0.99})
+    make_optimizer(hparams, 10)
+    hparams.set_hparam(name, 0.999)
+    make_optimizer(hparams.override_from_dict({"dtype_policy": "mixed_bfloat16"}), 10)
+    with pytest.raises(UserError, match=rf"{name}=0.999: rounded to bfloat16.* this number is 1.*=mixed_bfloat16"):
+        make_optimizer(hparams, 10)
