@@ -6,7 +6,7 @@ import re
 
 from t2t_lite import registry
 from t2t_lite.corpora.catalogs import Catalog, joined_lines
-from t2t_lite.errors import UserError, needs, shown
+from t2t_lite.errors import LOGGER, UserError, needs, shown
 from t2t_lite.extras.catalogs.catalog_files import UNFINISHED, UNTRANSLATED, read_catalog
 from t2t_lite.extras.catalogs.text_pieces import TextPieces, placeholders
 
@@ -64,9 +64,21 @@ class PoCatalog(Catalog):
                 entry.msgstr_plural[index] = text
             if "fuzzy" not in entry.flags:
                 entry.flags.insert(0, "fuzzy")
+        return self._encoded(), count, len(self._slots) - count
+
+    def _encoded(self):
+        """Returns the file's bytes. If its charset lacks a character of a translation, the file becomes UTF-8."""
         text = str(self._file)
-        text = text.replace("\n", "\r\n") if self._has_crlf else text
-        return text.encode(self.encoding, "strict"), count, len(self._slots) - count
+        try:
+            text.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            lacking = shown(error.object[error.start])
+            LOGGER.warning(f"charset={self.encoding} lacks {lacking}, so the catalog is written as charset=UTF-8.")
+            metadata, self.encoding = self._file.metadata, "UTF-8"
+            name = next(name for name in metadata if name.lower() == "content-type")
+            metadata[name] = re.sub(r"(?i)charset=[^\s;]+", "charset=UTF-8", metadata[name])
+            text = str(self._file)
+        return (text.replace("\n", "\r\n") if self._has_crlf else text).encode(self.encoding)
 
     @classmethod
     def pairs(cls, source, removed):

@@ -148,6 +148,17 @@ def test_encodings_and_line_ends_stay(tmp_path):
     assert b'msgstr "CAF\xc9"\r\n' in content and b"\n" not in content.replace(b"\r\n", b"")
 
 
+def test_a_charset_without_a_character_of_a_translation_becomes_utf_8(tmp_path):
+    (tmp_path / "a.po").write_bytes((HEADER + ENTRIES).replace("charset=UTF-8", "charset=KOI8-R").encode("KOI8-R"))
+    catalog = PoCatalog(str(tmp_path / "a.po"))
+    content, count, _ = catalog.translated([f"\u201e{line}\u201c" for line in catalog.lines])
+    assert count and content.count("\u201e".encode()) == len(catalog.lines)
+    (tmp_path / "b.po").write_bytes(content)
+    again = PoCatalog(str(tmp_path / "b.po"))
+    assert (again.encoding, again.lines) == ("UTF-8", [])
+    assert "Готово" in content.decode() and b"KOI8" not in content
+
+
 def test_a_language_without_plurals_has_one_form_from_the_plural(tmp_path):
     header = re.sub("nplurals=.*;", "nplurals=1; plural=0;", HEADER)
     (tmp_path / "a.po").write_text(header + '\nmsgid "a file"\nmsgid_plural "files"\nmsgstr[0] ""\n', encoding="utf-8")
