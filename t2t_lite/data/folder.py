@@ -8,6 +8,7 @@ import functools
 import hashlib
 import inspect
 import itertools
+import json
 import os
 import re
 import tempfile
@@ -55,9 +56,9 @@ class DataFolder:
 
     @functools.cached_property
     def request(self):
-        """Everything that determines the contents of the files, as JSON values."""
+        """Everything that determines the contents of the files, as JSON values (so that a tuple equals its list)."""
         problem = self.problem
-        return {
+        request = {
             "format": _FORMAT,
             "problem": problem.name,
             "random_seed": problem.random_seed,
@@ -65,6 +66,7 @@ class DataFolder:
             "shards": {split["split"]: split["shards"] for split in problem.dataset_splits},
             **problem.generation_settings(),
         }
+        return json.loads(json.dumps(request))
 
     def finished(self):
         """Returns the manifest of finished data, or None if the manifest or another file is missing.

@@ -79,6 +79,19 @@ def test_another_request_is_named_and_its_begun_data_are_replaced(folder, tmp_pa
         folder.finished()
 
 
+def test_a_setting_may_be_a_tuple(folder, tmp_path):
+    """JSON knows only lists, so the tuple is read back as one."""
+    folder.problem.generation_settings = lambda: {"languages": ("en", "de")}
+    folder.begin()
+    shard = tmp_path / "bytes-train-00000-of-00002"
+    shard.write_bytes(b"")
+    folder.begin()
+    assert shard.exists()
+    shard.unlink()
+    folder.problem.generate_data(folder.path, folder.path)
+    assert DataFolder(folder.problem, folder.path).finished()
+
+
 def test_records_of_another_program_are_kept(folder, tmp_path):
     (tmp_path / "bytes-train-00000-of-00002").write_bytes(b"mine")
     with pytest.raises(UserError, match="bytes-train-00000-of-00002: t2t-datagen did not write these records"):
