@@ -379,7 +379,9 @@ class MultiHeadAttention(Projections):
             value_mask = mask if query_mask is None else query_mask
         if context is not None:
             value = context.before(query)
-        if value is None or (value is query and key is None):
+        elif value is None:
+            value = query
+        if value is query and key is None:
             heads, keys, values = self._turned_alike(query)
         else:
             heads, (keys, values) = self.project(query, "query"), self.memory(value, key)

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2t_lite.layers.checks import known_range
+from t2t_lite.layers.checks import known_range, shape_of
 from t2t_lite.layers.dropout import is_compiled
 
 # Subtracted from masked scores. It is finite, so that rows without visible keys do not become NaN, and so large that
@@ -211,7 +211,8 @@ def _padding_mask(mask, shape):
             f"The mask of a sequence must be [B, S], with B, S = {_sizes(expected)}: received {_sizes(found)}. Pass a "
             "mask [B, T, S], with T queries, as `attention_mask`."
         )
-    return mask
+    # A size of 1 is broadcast here, because blocks and contexts need one column per key.
+    return ops.broadcast_to(mask, (shape_of(mask)[0], shape[3])) if found[1] == 1 else mask
 
 
 def _fits(size, expected):

@@ -47,6 +47,14 @@ def test_query_value_and_key(value_dim, use_bias):
     assert_equal(*pair(value_dim=value_dim, use_bias=use_bias), QUERY, VALUE, KEY)
 
 
+def test_keys_without_values():
+    """The values are then those of the queries, as the docstring says."""
+    ours, keras_layer = pair()
+    assert_equal(ours, keras_layer, QUERY, QUERY, KEY[:, :T])
+    expected = ours(QUERY, QUERY, KEY[:, :T])
+    np.testing.assert_array_equal(ours(QUERY, key=KEY[:, :T]), expected)
+
+
 def test_padding_masks():
     """A padded query is no output of use: Keras hides every key from it, ours computes it as any other."""
     query_mask, value_mask = np.arange(T) < [[3], [5]], np.arange(S) < [[7], [2]]

@@ -57,6 +57,11 @@ def test_an_attend_of_ones_own_is_used_at_every_length():
     assert not array(layer(X)).any() and not array(layer(LONG)).any()
 
 
+def test_a_mask_of_one_column_is_that_of_all_keys():
+    layer = layers.RestrictedAttention(2, 3)
+    np.testing.assert_array_equal(array(layer(LONG, value_mask=np.ones((2, 1), bool))), array(layer(LONG)))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("x", [X, LONG], ids=["in_full", "in_blocks"])
 def test_contract(x, tmp_path):
