@@ -276,7 +276,7 @@ def _words_of_file(path, before):
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES or b"\0" in content:
             raise UserError(f"{where} is not a file of flags. Expected one --name=value per line, at most 1 MiB.")
-        lines = content.decode().splitlines()
+        lines = re.split(r"\r\n|\r|\n", content.decode("utf-8-sig"))
     except UserError:
         raise
     except UnicodeDecodeError:

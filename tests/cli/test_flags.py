@@ -155,3 +155,10 @@ def test_a_file_of_flags_has_a_size(flags, tmp_path):
     (tmp_path / "flags").write_text("--steps=8\n#" + "x" * (2**20 - 10))
     with pytest.raises(UserError, match=r"--flagfile=.*/flags"):
         flags.parse([f"--flagfile={tmp_path}/flags"])
+
+
+def test_a_file_of_flags_may_begin_with_a_byte_order_mark_and_hold_any_character(flags, tmp_path):
+    """Editors on Windows write the mark. Line and paragraph separators do not end a line here, as in a corpus."""
+    (tmp_path / "flags").write_bytes("--text=a\u2028b\x0cc\r\n--steps=8\r\n".encode("utf-8-sig"))
+    flags.parse([f"--flagfile={tmp_path}/flags"])
+    assert flags.values.text == "a\u2028b\x0cc" and flags.values.steps == 8
