@@ -125,7 +125,12 @@ def clean(line):
 
 
 def read_pairs(inputs_path, targets_path, on_bad_line=None):
-    """Yields {"inputs": str, "targets": str} from two parallel files.
+    """Returns an iterator of {"inputs": str, "targets": str} from two parallel files: see `numbered_pairs`."""
+    return (pair for _, pair in numbered_pairs(inputs_path, targets_path, on_bad_line))
+
+
+def numbered_pairs(inputs_path, targets_path, on_bad_line=None):
+    """Yields (line number, {"inputs": str, "targets": str}) from two parallel files.
 
     Args:
         inputs_path, targets_path: see `read_lines`.
@@ -139,7 +144,7 @@ def read_pairs(inputs_path, targets_path, on_bad_line=None):
         if inputs is _AT_END or targets is _AT_END:
             raise unequal(inputs_path, targets_path, inputs is _AT_END, number, sides)
         if inputs is not None and targets is not None:
-            yield {"inputs": clean(inputs), "targets": clean(targets)}
+            yield number, {"inputs": clean(inputs), "targets": clean(targets)}
 
 
 def unequal(inputs_path, targets_path, is_inputs_shorter, number, sides, unit="lines"):

@@ -6,7 +6,7 @@ import numbers
 import types
 
 from t2t_lite.corpora import tables
-from t2t_lite.corpora.plain_text import clean, read_lines, read_pairs
+from t2t_lite.corpora.plain_text import clean, numbered_pairs, read_lines, read_pairs
 from t2t_lite.data.text_problems.text_problem import Text2TextProblem
 from t2t_lite.errors import NotWritten, UserError, located, shown
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder, RealEncoder
@@ -189,7 +189,7 @@ def text2class_txt_iterator(source_txt_path, label_txt_path, class_strs=None, on
         on_bad_line: see `txt_line_iterator`.
     """
     labels = None if class_strs is None else {name: label for label, name in enumerate(class_strs)}
-    for number, pair in enumerate(read_pairs(source_txt_path, label_txt_path, on_bad_line), 1):
+    for number, pair in numbered_pairs(source_txt_path, label_txt_path, on_bad_line):
         try:
             label = int(pair["targets"]) if labels is None else labels[pair["targets"]]
         except (ValueError, KeyError):
@@ -202,7 +202,7 @@ def text2class_txt_iterator(source_txt_path, label_txt_path, class_strs=None, on
 
 def text2real_txt_iterator(source_txt_path, target_txt_path, on_bad_line=None):
     """Yields {"inputs": str, "targets": list of float} from two parallel files: texts and their numbers."""
-    for number, pair in enumerate(read_pairs(source_txt_path, target_txt_path, on_bad_line), 1):
+    for number, pair in numbered_pairs(source_txt_path, target_txt_path, on_bad_line):
         try:
             yield {"inputs": pair["inputs"], "targets": [float(word) for word in pair["targets"].split()]}
         except ValueError:

@@ -224,3 +224,12 @@ def test_numbers(written):
     assert [*text_problems.text2real_txt_iterator(texts, written("1\n2.5\n"))] == expected
     with pytest.raises(UserError, match=r"line 2: 'two'\. Expected a number"):
         [*text_problems.text2real_txt_iterator(texts, written("1\ntwo\n"))]
+
+
+def test_the_line_of_a_mistake_behind_a_skipped_line(written, tmp_path):
+    (tmp_path / "texts").write_bytes(b"\xff\ngood\n")
+    skipped = []
+    for of_labels in (text_problems.text2class_txt_iterator, text_problems.text2real_txt_iterator):
+        with pytest.raises(UserError, match="line 2: 'many'"):
+            [*of_labels(str(tmp_path / "texts"), written("1\nmany\n"), on_bad_line=skipped.append)]
+    assert len(skipped) == 2
