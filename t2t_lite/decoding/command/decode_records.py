@@ -9,6 +9,7 @@ from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.data.problem import FILE_TAGS
 from t2t_lite.data.records import Records
 from t2t_lite.decoding.command.decode_files import FilePart, translate_lines
+from t2t_lite.settings.ranges import SAMPLING_SEED
 
 
 def translate_records(job, split, output=""):
@@ -36,7 +37,7 @@ def translate_records(job, split, output=""):
         files.make_folder(os.path.dirname(path) or ".")
         # When records are decoded, num_samples is the number of records.
         once = dataclasses.replace(job.settings, num_samples=-1)
-        once = once.searching(seed=once.search.seed + number)
+        once = once.searching(seed=(once.search.seed + number) % (int(SAMPLING_SEED.most) + 1))
         has_texts = job.n_best_format == "json" or not job.settings.identity_output  # BLEU cannot be computed from ids
         part = FilePart("examples", inputs, references=lines[1] if has_texts else None)
         translate_lines(job.with_settings(once), part, path)

@@ -101,6 +101,12 @@ def test_each_of_several_passes_has_a_folder_and_a_seed(decoded):
     assert [(one["seed"], one["n_best"]) for one in job.translator.given] == [(11, 1), (12, 1)]
 
 
+def test_the_seed_after_the_largest_one_is_0(decoded):
+    largest = 2**31 - 1
+    job, _ = decoded(f"num_decodes=2,num_samples=4,sampling_method=random,sampling_seed={largest}")
+    assert [one["seed"] for one in job.translator.given] == [largest, 0]
+
+
 @pytest.mark.parametrize("fields, has_bleu", [({}, False), ({"n_best_format": "json"}, True)])
 def test_ids_have_no_bleu(decoded, capsys, fields, has_bleu):
     decoded("identity_output=true", **fields)
