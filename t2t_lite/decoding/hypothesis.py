@@ -25,10 +25,10 @@ class Hypothesis:
         ended: bool, False if the output was truncated at its maximum length.
         stopped: bool, whether the output was ended by a stop string (whose ids are included) instead of EOS.
         token_scores: list of float, the log-probability (nats) of each id, including a final EOS, or None unless
-            requested.
+            requested. If the text was split (see `Translation.parts`), the EOS of each part is included.
         attention: float32 array [ids, pieces of the source + EOS], or None unless requested: how much each decoder step
-            attends to each source position (see `t2t_lite.decoding.alignment`), for the same ids as token_scores. Rows
-            sum to 1.
+            attends to each source position (see `t2t_lite.decoding.alignment`), for the same ids as token_scores; if
+            the text was split, for `ids`. Rows sum to 1.
         told: {name: value}, the requested values of `Teller`s. The hypothesis also has an attribute with the name of
             each `Teller`, which is None unless its value was requested.
         lost: list of str, protected texts that the model did not write and that were therefore appended to `text`.

@@ -202,6 +202,7 @@ def _joined_hypotheses(hypotheses, sizes, language):
         tokens=[token for one in hypotheses for token in one.tokens],
         ids=[i for one in hypotheses for i in one.ids],
         ended=all(one.ended for one in hypotheses),
+        stopped=hypotheses[-1].stopped,
         lost=[text for one in hypotheses for text in one.lost],
         token_scores=[score for of_part in scores for score in of_part] if scores else None,
         attention=_joined_attention(hypotheses, sizes),

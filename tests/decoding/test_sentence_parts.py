@@ -167,7 +167,7 @@ def test_what_a_reader_reads_is_answered_like_its_text(translator):
 
 def part(text, rows, **fields):
     """A Translation of a part of two pieces; `rows` are the attention of its ids, EOS last."""
-    names = {name: fields.pop(name) for name in ("score", "ended", "lost", "token_scores") if name in fields}
+    names = {name: fields.pop(name) for name in ("score", "ended", "stopped", "lost", "token_scores") if name in fields}
     spans = [(at, at + 1) for at in range(len(text))]
     ids = [ord(letter) for letter in text]
     attention = np.array(rows, "float32")
@@ -179,7 +179,7 @@ def test_the_fields_of_a_joined_translation_are_those_of_its_parts():
     """Of two letters each; what is only of one part is of the whole, but the end, which is that of all."""
     one = part("x", [[0.5, 0.25, 0.25]], score=-1.5, token_scores=[-0.5, -1.0], lost=["<b>"])
     two = part("yz", [[0.1, 0.2, 0.7], [0, 1, 0], [0, 0, 1]], score=-2.25, truncated=True, ended=False, parts=2)
-    three = part("w", [[0, 0.75, 0.25]], score=-4.0, token_scores=[-4.0], lost=["c", "d"], is_short=True)
+    three = part("w", [[0, 0.75, 0.25]], score=-4.0, stopped=True, token_scores=[-4.0], lost=["c", "d"], is_short=True)
     found = joined("ab  cd ef", ["ab", "cd", "ef"], [one, two, three])
     (best,) = found.hypotheses
     assert (found.truncated, found.is_short, found.parts, best.ended) == (True, True, 4, False)
@@ -194,6 +194,7 @@ def test_the_fields_of_a_joined_translation_are_those_of_its_parts():
     np.testing.assert_allclose(best.attention, expected)
     whole = joined("ab cd", ["ab", "cd"], [one, three])
     assert (whole.truncated, whole.is_short, whole.hypotheses[0].ended) == (False, True, True)
+    assert whole.hypotheses[0].stopped and whole.hypotheses[0].all_ids == [*map(ord, "xw")]
     assert joined("ab", ["ab"], [two]) is two
 
 
