@@ -70,7 +70,7 @@ class CheckpointTranslations:
     error: UserError | None = dataclasses.field(default=None, init=False)
 
     def __post_init__(self):
-        self._translator = None
+        self._translator = self._config = None
         if self.plot:
             check_picture("--plot", self.plot)
 
@@ -100,8 +100,13 @@ class CheckpointTranslations:
         return path
 
     def note(self, checkpoint, bleu):
-        """Adds BLEU, a `Score`, to the run's eval.log unless it is there. An export's model card reads this log."""
+        """Adds BLEU, a `Score`, to the run's eval.log unless it is there. An export's model card reads this log.
+
+        The BLEU of a translation that is older than the checkpoint, and so probably of another run, is not added.
+        """
         try:
+            if self._is_old(checkpoint):
+                return
             same = {
                 "event": "translation",
                 "step": checkpoint.step,
@@ -162,8 +167,11 @@ class CheckpointTranslations:
 
     def _check_old(self, path, checkpoint):
         read_translation(path, self.source_path, len(self.source), "Delete the translation to translate again.")
-        if status(path).modified_ns / 1e9 < checkpoint.seconds - 1:
+        if self._is_old(checkpoint):
             LOGGER.warning(f"{path}: older than its checkpoint. Delete the file to translate again.")
+
+    def _is_old(self, checkpoint):
+        return status(self._path(checkpoint.step)).modified_ns / 1e9 < checkpoint.seconds - 1
 
     def _load(self, checkpoint):
         """Loads a checkpoint's weights into the translator. Returns whether they could be read."""
@@ -171,8 +179,8 @@ class CheckpointTranslations:
         from t2t_lite.runs.opening import restore_weights
 
         try:
-            if self._translator is None:
-                self._translator = Translator.load(checkpoint.path, self.data_dir)
+            if (config := read_config_of(checkpoint.path)) != self._config:  # the first one, or that of a new run
+                self._translator, self._config = Translator.load(checkpoint.path, self.data_dir), config
             else:
                 restore_weights(checkpoint.path, self._translator.model)
         except UserError as error:

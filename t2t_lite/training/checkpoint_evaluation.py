@@ -53,7 +53,7 @@ class CheckpointEvaluation:
         self._change_hparams = change_hparams or (lambda trained: trained)
         check_places(output_dir)
         self._log = RunLog(output_dir, name="eval.log")
-        self._model = None
+        self._config = None
 
     def newest(self):
         """Evaluates the newest checkpoint, even if it has been evaluated before; returns the metrics, {name: float}.
@@ -118,19 +118,21 @@ class CheckpointEvaluation:
                 LOGGER.info(f"{os.path.basename(path)} has been evaluated before ({self._output_dir}/eval.log)")
                 return logged
             return self._evaluate(path)
-        except _Unreadable as error:
+        except UserError as error:
             if not tf.io.gfile.exists(f"{path}.index"):
                 LOGGER.info(f"{os.path.basename(path)} has been deleted and is skipped")
+            elif not isinstance(error, _Unreadable):
+                raise
             elif is_last_try:
                 LOGGER.warning(f"{error} The checkpoint is skipped.")
                 self._error = error
             return None
 
     def _open(self, path):
-        """Builds the model and the evaluator when the first checkpoint is opened."""
-        if self._model is not None:
-            return
+        """Builds the model and the evaluator for the first checkpoint, and again if a new run replaces the run."""
         config = read_config_of(path)
+        if config == self._config:
+            return
         trained = hparams_of(config)
         hparams = self._change_hparams(trained)
         free = (*_FREE, *(name for name in trained.values() if name.startswith("eval_") and name not in _FREE))
@@ -158,7 +160,7 @@ class CheckpointEvaluation:
             "records": records.fingerprint(shards_to_evaluate(self._split)),
         }
         self._evaluator = Evaluator(run.model, run.encoders, hparams, records, self._settings)
-        self._model = run.model
+        self._model, self._config = run.model, config
 
     def _logged(self, path, changed):
         """Returns the logged metrics of an earlier evaluation with the same settings, or None."""

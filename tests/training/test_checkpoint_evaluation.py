@@ -193,6 +193,25 @@ def test_new_damaged_and_deleted_checkpoints(folder, data_dir, tmp_path, caplog)
     assert "model.ckpt-6: damaged" in caplog.text
 
 
+def test_a_run_that_replaces_another_is_evaluated_with_its_own_settings(folder, data_dir):
+    """Its weights may fit the model of the other one."""
+    following = CheckpointEvaluation(str(folder), data_dir).follow()
+    next(following)
+    config = json.loads((folder / "hparams.json").read_text())
+    config["hparams"]["batch_size"] = 300
+    (folder / "hparams.json").write_text(json.dumps(config))
+    assert len([*following]) == 2
+    assert [line["settings"]["batch_size"] for line in log(folder, "evaluation", "eval.log")] == [256, 300, 300]
+
+
+def test_a_run_that_is_being_deleted_is_waited_for(folder, data_dir, caplog):
+    following = CheckpointEvaluation(str(folder), data_dir).follow()
+    next(following)
+    for path in (*folder.glob("model.ckpt-*"), folder / "hparams.json"):
+        path.unlink()
+    assert not [*following] and "model.ckpt-9 has been deleted" in caplog.text
+
+
 def test_a_damaged_checkpoint_that_is_set_aside_is_not_waited_for(folder, data_dir, monkeypatch):
     half = folder / "model.ckpt-6.data-00000-of-00001"
     half.write_bytes(half.read_bytes()[:100])

@@ -109,8 +109,15 @@ def test_a_bleu_is_noted_once_for_each_checkpoint_and_text(tmp_path):
     (tmp_path / "model.ckpt-300.index").touch()
     os.utime(tmp_path / "model.ckpt-300.index", (1_000_003, 1_000_003))
     checkpoint = resumable.StepFile(300, str(tmp_path / "model.ckpt-300"), 1_000_003)
+    translation = tmp_path / "None-300"
+
+    def note(source, score):
+        noted = CheckpointTranslations(str(tmp_path), source, [], str(tmp_path), {})
+        noted.note(checkpoint, Score(score, "nrefs:1|case:mixed"))
+
+    translation.touch()
     for source, score in (("x/dev.en", 31.25), ("y/dev.en", 31.25), ("x/other.en", 12.5)):
-        CheckpointTranslations(str(tmp_path), source, [], "t", {}).note(checkpoint, Score(score, "nrefs:1|case:mixed"))
+        note(source, score)
     lines = [json.loads(line) for line in (tmp_path / "eval.log").read_text().splitlines()]
     assert_documented(lines)
     fields = ("event", "step", "checkpoint_time", "source", "bleu_signature", "bleu")
@@ -119,8 +126,25 @@ def test_a_bleu_is_noted_once_for_each_checkpoint_and_text(tmp_path):
         ("translation", 300, 1_000_003, "other.en", "nrefs:1|case:mixed", 12.5),
     ]  # fmt: skip
     os.utime(tmp_path / "model.ckpt-300.index", (1_000_004, 1_000_004))
-    CheckpointTranslations(str(tmp_path), "dev.en", [], "t", {}).note(checkpoint, Score(31.25, "nrefs:1|case:mixed"))
+    note("dev.en", 31.25)
     assert len((tmp_path / "eval.log").read_text().splitlines()) == 3, "another checkpoint of the same step"
+    os.utime(translation, (1_000_000, 1_000_000))
+    note("third.en", 50.0)
+    assert len((tmp_path / "eval.log").read_text().splitlines()) == 3, "a translation of an earlier run"
+
+
+def test_a_run_that_replaces_another_translates_with_its_own_settings(expected, tmp_path):
+    """Its weights fit the model of the other one."""
+    made = CheckpointTranslations(str(tmp_path / "run"), "src.en", SOURCE, str(tmp_path / "out"), {"beam_size": 1})
+    path = tmp_path / "run/hparams.json"
+    config = json.loads(path.read_text())
+    for checkpoint in resumable.find(made.model_dir, resumable.CHECKPOINTS):
+        made.translate(checkpoint)
+        config["hparams"]["multiply_embedding_mode"] = "none"
+        path.write_text(json.dumps(config))
+    translator = Translator.load(str(tmp_path / "run/model.ckpt-200"))
+    found = [translation.text for translation in translator.translate(SOURCE, beam_size=1)]
+    assert (tmp_path / "out/translate_own-200").read_text().splitlines() == found
 
 
 @pytest.mark.long
