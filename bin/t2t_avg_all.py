@@ -59,17 +59,20 @@ def run(flags):
         num_seen += 1
         if len(window) < flags.n:
             continue
-        deleted = [item.step for item in window if not files.exists(item.path + ".index")]
-        if deleted:  # the trainer deleted a checkpoint while this command waited
+        averaged = os.path.join(flags.output_dir, f"model.ckpt-{checkpoint.step}")
+        try:
+            with contextlib.nullcontext() if num_written else restored_on_failure(flags.output_dir):
+                if not num_written:
+                    _prepare(flags)
+                from t2t_lite.runs.checkpoints import average_checkpoints
+
+                average_checkpoints([item.path for item in window], averaged)
+        except UserError:
+            deleted = [item.step for item in window if not files.exists(item.path + ".index")]
+            if not deleted:
+                raise
             LOGGER.warning(f"no average for step {checkpoint.step}: the trainer has deleted model.ckpt-{deleted[0]}.")
             continue
-        averaged = os.path.join(flags.output_dir, f"model.ckpt-{checkpoint.step}")
-        with contextlib.nullcontext() if num_written else restored_on_failure(flags.output_dir):
-            if not num_written:
-                _prepare(flags)
-            from t2t_lite.runs.checkpoints import average_checkpoints
-
-            average_checkpoints([item.path for item in window], averaged)
         _keep_time(f"{averaged}.index", checkpoint.seconds)
         num_written += 1
         LOGGER.info(f"averaged {counted(flags.n, 'checkpoint')}, steps {window[0].step} to {checkpoint.step}")

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.files import resumable
-from t2t_lite.runs import run_config
+from t2t_lite.runs import checkpoints, run_config
 from t2t_lite.runs.run_config import read_run_config, write_run_config
 from tests.integration.conftest import replaced
 
@@ -121,6 +121,19 @@ def test_it_waits_for_the_next_checkpoint_and_leaves_out_what_was_deleted(averag
     assert result.stdout.splitlines() == ["avg/model.ckpt-3", "avg/model.ckpt-5"]
     assert "no average for step 4: the trainer has deleted model.ckpt-3" in result.stderr
     assert sum(clock.sleeps[2:]) >= 120, "the wait begins again with each checkpoint"
+
+
+def test_it_leaves_out_what_is_deleted_while_it_reads(average, save, model_dir, monkeypatch):
+    def open_checkpoint(path, opened=checkpoints.open_checkpoint):
+        (model_dir / "model.ckpt-1.index").unlink(missing_ok=True)
+        return opened(path)
+
+    for step in (1, 2, 3):
+        save(step, step)
+    monkeypatch.setattr(checkpoints, "open_checkpoint", open_checkpoint)
+    result = average(2)
+    assert result.stdout.splitlines() == ["avg/model.ckpt-3"]
+    assert "no average for step 2: the trainer has deleted model.ckpt-1" in result.stderr
 
 
 def _spoil_second(folder):
