@@ -220,10 +220,11 @@ def _records(blocks, name, delimiter, on_bad_line):
                 if not bad:
                     valid = sum(not line.isascii() for line in lines)
                     message += f" {encodings.advice(valid, complete[at:])}"
-                if on_bad_line is None:
-                    error = UserError(message)
+                try:
+                    plain_text.report(message, on_bad_line)
+                except UserError as raised:
+                    error = raised
                     break
-                on_bad_line(message)
                 bad += 1
                 lines.append(None)
         if lines:

@@ -156,9 +156,14 @@ def test_every_field_of_a_line_of_json():
     assert text_files.rounded({"a": [(1 / 3, 2)], "b": "x"}) == {"a": [[0.333333, 2]], "b": "x"}
 
 
-def test_a_stream_that_is_not_utf_8():
+def refuse(message):
+    raise UserError(message)
+
+
+@pytest.mark.parametrize("on_bad_line", [None, refuse])
+def test_a_stream_that_is_not_utf_8(on_bad_line):
     with pipe_of(b"one\ntwo\n\xff\nfour\n") as read:
-        lines = text_files.stream_lines(read, "standard input")
+        lines = text_files.stream_lines(read, "standard input", on_bad_line=on_bad_line)
         assert next(lines) == ["one", "two"]
         with pytest.raises(UserError, match="standard input, line 3: byte 0xff"):
             next(lines)
@@ -180,10 +185,6 @@ def test_pipes_are_checked_as_files_are(data, message):
     for on_bad_line in (None, refuse):
         with pipe_of(data) as read, pytest.raises(UserError, match=message):
             list(text_files.stream_lines(read, "pipe", on_bad_line=on_bad_line))
-
-
-def refuse(message):
-    raise UserError(message)
 
 
 @pytest.mark.parametrize(
