@@ -271,9 +271,10 @@ def _in_the_way(path):
 def check_writable(path):
     """Raises `UserError` if files cannot be written into the folder `path`. Call it before a long computation."""
     probe = path.rstrip("/") + "/.t2t_lite_probe"
-    with translated(path, "write"):
-        with create(probe) as file:
+    try:
+        with translated(path, "write"), create(probe) as file:
             file.write(b"0")
+    finally:
         remove_if_there(probe)
 
 

@@ -161,15 +161,17 @@ def _held_local_lock(path, what):
         raise UserError(
             f"{what} (process {owner}) is using this folder. Wait for the process, stop it, or choose another folder."
         )
-    with lock:
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
-        try:
-            yield
-        finally:
-            with contextlib.suppress(OSError):  # Windows cannot remove open files
-                os.remove(path)
+    try:
+        with translated(path, "write"):
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # Windows cannot remove open files
+            os.remove(path)
+        with contextlib.suppress(OSError):  # on a full disk, closing the file fails again
+            lock.close()
 
 
 def _lock(path):

@@ -103,6 +103,9 @@ def test_what_is_checked_before_long_work_leaves_nothing(tmp_path):
     for check in (files.check_writable, files.check_is_no_file):
         with pytest.raises(UserError, match="file"):
             check(str(tmp_path / "file"))
+    with faults.full_disk(0), pytest.raises(Failure, match="the disk is full"):
+        files.check_writable(str(tmp_path))
+    assert os.listdir(tmp_path) == ["file"]
 
 
 @pytest.fixture(params=["local", "ram"])

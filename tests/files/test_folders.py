@@ -188,6 +188,13 @@ def test_only_one_process_is_in(tmp_path):
     assert not path.exists()
 
 
+def test_a_lock_on_a_full_disk_is_removed(tmp_path):
+    path = tmp_path / "a.lock"
+    with faults.full_disk(0), pytest.raises(Failure, match=rf"^{path}: the disk is full"), held_lock(str(path), "d"):
+        pass
+    assert not path.exists()
+
+
 def test_a_lock_on_a_file_that_its_owner_has_just_removed_is_taken_again(tmp_path, monkeypatch):
     path, lock_file, calls = tmp_path / "a.lock", folders.lock_file, []
 
