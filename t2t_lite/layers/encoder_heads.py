@@ -174,9 +174,11 @@ def mean_and_maximum(x, mask):
     """
     x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))
     mask = ops.concatenate([~ops.any(mask, axis=1, keepdims=True), mask], axis=1)
-    is_there = ops.expand_dims(ops.cast(mask, x.dtype), -1)
+    wide = keras.backend.result_type(x.dtype, "float32")  # 16 bits cannot hold the sum of a long text
+    is_there = ops.expand_dims(ops.cast(mask, wide), -1)
+    mean = ops.sum(ops.cast(x, wide) * is_there, axis=1) / ops.sum(is_there, axis=1)
     # `max` is not used, because its gradient in JAX compares x with the result, and XLA may compute x twice with
     # different rounding. `argmax` is not used, because Keras reinterprets floats as bits for it, which LiteRT lacks.
     by_channel = ops.swapaxes(ops.where(ops.expand_dims(mask, -1), x, LOWEST), 1, 2)
     highest = ops.top_k(by_channel, 1)[0][..., 0]
-    return ops.concatenate([ops.sum(x * is_there, axis=1) / ops.sum(is_there, axis=1), highest], axis=-1)
+    return ops.concatenate([ops.cast(mean, x.dtype), highest], axis=-1)

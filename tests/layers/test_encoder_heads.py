@@ -78,3 +78,5 @@ def test_mean_and_maximum_of_a_text_leave_out_what_the_mask_does():
         np.testing.assert_array_equal(array(of_nothing), np.zeros((3, 16)))
     mask[1] = False  # one text without a position, beside others
     assert not array(mean_and_maximum(X, mask))[1].any()
+    long = mean_and_maximum(np.full((1, 1000, 1), 100, "float16"), np.ones((1, 1000), bool))
+    np.testing.assert_array_equal(array(long), [[100, 100]])  # float16 cannot hold the sum
