@@ -92,10 +92,10 @@ class Context:
         return ops.concatenate([ops.cast(self.earlier, inputs.dtype), inputs], axis=1)
 
     def mask(self, length, mask=None):
-        """Returns the mask of states and inputs, bool [B, M + T]; `mask` is the inputs' mask, bool [B, T], or None."""
+        """Returns the mask of states and inputs, bool [B, M + T]; `mask` is the inputs', bool [B or 1, T], or None."""
         batch, size, _ = shape_of(self.earlier)
         seen = ops.ones((batch, size), "bool") if isinstance(self.visible, tuple) else ops.cast(self.visible, "bool")
-        mask = ops.ones((batch, length), "bool") if mask is None else ops.cast(mask, "bool")
+        mask = ops.broadcast_to(True if mask is None else ops.cast(mask, "bool"), (batch, length))
         return ops.concatenate([seen, mask], axis=1)
 
     def handed_to(self, layer):

@@ -228,3 +228,9 @@ def test_states_of_a_context_are_seen_before_the_inputs():
     mask = np.array([[True, False], [True, True]])  # of the last two positions; it hides none of the states
     masked = array(layer(X[:, 3:], attention_mask=mask, context=Context(ops.convert_to_tensor(X[:, :3]))))
     np.testing.assert_allclose(masked, full[:, 3:], atol=1e-6)
+    alike = np.array([[[True, False]]])  # one row for the whole batch
+    first, each = (
+        array(layer(X[:, 3:], attention_mask=mask, context=Context(ops.convert_to_tensor(X[:, :3]))))
+        for mask in (alike, np.repeat(alike, 3, 0))
+    )
+    np.testing.assert_array_equal(first, each)
