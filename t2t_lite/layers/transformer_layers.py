@@ -48,7 +48,7 @@ class _TransformerLayer(Layer):
         check_rates(dropout=dropout, attention_dropout=attention_dropout, relu_dropout=relu_dropout)
         # Created here instead of in `build`, so that an invalid option is an error in the constructor.
         check_layers(self_attention=self_attention, feed_forward=feed_forward, cross_attention=cross_attention)
-        self_attention = self._attention() if self_attention is None else self_attention
+        self_attention = self._attention("self_attention") if self_attention is None else self_attention
         self.self_attention = self._residual(self_attention, "self_attention")
         self.feed_forward = self._residual(self._network() if feed_forward is None else feed_forward, "feed_forward")
 
@@ -56,10 +56,10 @@ class _TransformerLayer(Layer):
         o = self.options
         return Residual(layer, o.norm, o.dropout, o.norm_epsilon, dtype=self.dtype_policy, name=name)
 
-    def _attention(self):
-        """Creates an attention layer from the options of this layer."""
+    def _attention(self, argument):
+        """Creates an attention layer from the options of this layer, in place of one that `argument` could give."""
         o = self.options
-        _check_given("num_heads", o.num_heads, "self_attention")
+        _check_given("num_heads", o.num_heads, argument)
         sizes = (o.num_heads, o.key_dim, o.value_dim, o.attention_dropout, o.attention_bias)
         return MultiHeadAttention(*sizes, **self._initializers(), dtype=self.dtype_policy, name="attention")
 
@@ -178,7 +178,8 @@ class TransformerDecoderLayer(_TransformerLayer):
         self.self_attention.build(inputs_shape)
         self.cross_attention = None
         if memory_shape is not None:
-            self.cross_attention = self._residual(self.options.cross_attention or self._attention(), "cross_attention")
+            attention = self.options.cross_attention or self._attention("cross_attention")
+            self.cross_attention = self._residual(attention, "cross_attention")
             self.cross_attention.build(inputs_shape, memory_shape)
         self.feed_forward.build(inputs_shape)
 

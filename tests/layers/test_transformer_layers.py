@@ -32,6 +32,12 @@ def test_decoder_without_memory_is_a_language_models_layer():
     np.testing.assert_array_equal(array(clone(X)), output)
 
 
+def test_a_missing_size_names_the_layer_that_could_be_given_instead():
+    layer = layers.TransformerDecoderLayer(filter_size=16, self_attention=layers.MultiHeadAttention(2))
+    with pytest.raises(ValueError, match=r"`num_heads` is missing.*`cross_attention`"):
+        layer.build(X.shape, MEMORY.shape)
+
+
 def test_decoder_attends_to_its_memory():
     layer = layers.TransformerDecoderLayer(2, 16)
     output, scores = layer(X, MEMORY, return_attention_scores=True)
