@@ -311,7 +311,6 @@ class MultiHeadAttention(Projections):
         Returns:
             (output [B, K, hidden], the updated Past).
         """
-        check_masks(attention_mask=attention_mask)
         beams = shape_of(query)[1]
         step = past.step(beams) if position is None else position
         heads, keys, values = self._turned_alike(query, past.position(step))
@@ -373,7 +372,7 @@ class MultiHeadAttention(Projections):
                 f"{type(self).__name__} only supports self-attention: received `value` or `key` in addition to `query`."
             )
         masks = {"query_mask": query_mask, "value_mask": value_mask, "key_mask": key_mask, "mask": mask}
-        check_masks(attention_mask=attention_mask, **masks)
+        check_masks(**masks)
         check_sequences(value=value, key=key)
         if value is None and value_mask is None:
             value_mask = mask if query_mask is None else query_mask

@@ -184,7 +184,8 @@ def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, 
             include.
 
     Raises:
-        ValueError: if a mask has the wrong shape; unknown sizes are not checked.
+        ValueError: if a mask has the wrong shape; unknown sizes are not checked. Also if `attention_mask` holds floats:
+            see `check_masks`.
     """
     *rows, queries, keys = shape
     masked = (*rows, queries, queries if context else keys)
@@ -228,8 +229,9 @@ def _all_of(masks):
 def _dense_mask(mask, shape):
     """Casts a mask to bool and adds its missing axes, up to [B, heads, T, S].
 
-    Raises `ValueError` if the mask does not fit attention scores of `shape`, (B, heads, T, S).
+    Raises `ValueError` if the mask does not fit attention scores of `shape`, (B, heads, T, S), or holds floats.
     """
+    check_masks(attention_mask=mask)
     mask = ops.cast(mask, "bool")
     batch, _, queries, keys = shape
     expected, found = {2: shape[2:], 3: (batch, queries, keys), 4: shape}.get(len(mask.shape), ()), mask.shape

@@ -236,7 +236,11 @@ class TransformerDecoderLayer(_TransformerLayer):
 
         Returns:
             (output [B, K, hidden], the updated cache).
+
+        Raises:
+            ValueError: if a mask holds floats: see `check_masks`.
         """
+        check_masks(memory_mask=memory_mask)
 
         def attend(x):
             return self.self_attention.layer.step(x, cache["self"], position, attention_mask)

@@ -111,9 +111,23 @@ DOORS = {
     "mask of an encoder": lambda mask: layers.TransformerEncoderLayer(2, 8)(X, mask=mask[:3]),
     "attention_mask of a decoder": lambda mask: layers.TransformerDecoderLayer(2, 8)(X, attention_mask=mask),
     "memory_mask of a decoder": lambda mask: layers.TransformerDecoderLayer(2, 8)(X, X, memory_mask=mask[:3]),
+    "attention_mask of attend_to": lambda mask: attend_to(mask),
+    "memory_mask of a step": lambda mask: step(mask[:3]),
     "mask of masked_softmax": lambda mask: layers.masked_softmax(X[..., :5], mask),
     "allowed of SpanHead": lambda mask: layers.SpanHead()(X, mask[:3]),
 }
+
+
+def attend_to(mask):
+    layer = layers.MultiHeadAttention(2)
+    layer.build(X.shape)
+    return layer.attend_to(X, layer.memory(X), mask)
+
+
+def step(mask):
+    layer = layers.TransformerDecoderLayer(2, 8)
+    layer.build(X.shape, X.shape)
+    return layer.step(X[:, :1], layer.init_cache(X, 3, 5), 0, memory_mask=mask)[0]
 
 
 @pytest.mark.parametrize("door", DOORS)
