@@ -92,7 +92,8 @@ class OwnProblem(Problem):
             raise TypeError(
                 f"{self.name}: configure has no argument {', '.join(sorted(wrong))}. Expected {', '.join(self.flags)}."
             )
-        paths = {DatasetSplit.TRAIN: train_files, DatasetSplit.EVAL: dev_files, DatasetSplit.TEST: test_files}
+        of_splits = zip(FLAGS.items(), (train_files, dev_files, test_files), strict=True)
+        paths = {split: SETTINGS[flag].typed(of_split) or [] for (split, flag), of_split in of_splits}
         self.check_files(paths)
         values = {name: SETTINGS[name].typed(given.get(name)) for name in self.flags}
         named = {split: self._files(split, paths[split]) for split in paths if paths[split]}

@@ -50,9 +50,13 @@ class OwnSetting(Setting):
     problems: tuple = ()
 
     def typed(self, value):
-        """Converts a value with `typed_value`; returns None for an empty list. Raises `UserError`."""
+        """Converts a value with `typed_value`; returns None for an empty list. Raises `UserError`, also for a str as a
+        list, which would be one of characters.
+        """
         if value is None:
             return None
+        if self.kind is list and isinstance(value, str):
+            raise UserError(f"--{self.name}={value}: expected a list, such as {value.split(',')}.")
         return [*value] or None if self.kind is list else typed_value(f"--{self.name}", value, self.kind, self.limits)
 
     def checked(self, values):

@@ -162,8 +162,11 @@ def check_texts(hypotheses, references):
     """Returns hypotheses and references as (list of str, list of lists of str, one per reference translation).
 
     Raises:
-        UserError: the lists are empty or of unequal lengths.
+        UserError: the lists are empty or of unequal lengths, or one of them is a str.
     """
+    for name, texts in (("hypotheses", hypotheses), ("references", references)):
+        if isinstance(texts, str):  # its characters would be taken for sentences
+            raise UserError(f"{name}: found one str. Expected a list of sentences, such as [text].")
     hypotheses, references = list(hypotheses), list(references)
     if not references or isinstance(references[0], str):
         references = [references]

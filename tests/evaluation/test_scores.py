@@ -128,6 +128,8 @@ def test_a_sentencepiece_model_that_is_there_is_used(tmp_path, monkeypatch):
     [
         (["a"], ["a", "b"], {}, "1 translation but 2 references"),
         ([], [], {}, "no sentences"),
+        ("a", ["a"], {}, "hypotheses: found one str"),
+        (["a"], "a", {}, "references: found one str"),
         (["a"], ["a"], {"tokenize": "13b"}, "Nearest: 13a"),
         (["a"], ["a"], {"tokenize": "SPBLEU-1k"}, "Nearest: spBLEU-1K"),
     ],

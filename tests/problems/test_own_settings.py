@@ -37,6 +37,8 @@ def test_values_are_typed_by_the_flag_and_lists_may_be_any_iterable():
     assert {typed[name](None) for name in typed} == {None}
     with pytest.raises(UserError, match=r"--vocab_size=many"):
         typed["vocab_size"]("many")
+    with pytest.raises(UserError, match=r"--user_defined_symbols=<2de>: expected a list"):
+        typed["user_defined_symbols"]("<2de>")  # not a list of its characters
 
 
 def test_another_setting_of_a_name_is_refused_and_the_same_one_is_not():
