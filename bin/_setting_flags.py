@@ -3,6 +3,7 @@
 import typing
 
 from t2t_lite.decoding.command.decode_hparams import EVALUATION_SETTINGS
+from t2t_lite.errors import LOGGER
 from t2t_lite.evaluation.ter_options import TER_OPTIONS, check_ter_options
 from t2t_lite.settings.ranges import MINUTES, Choices, Range, settings_of
 
@@ -90,13 +91,21 @@ def define_score_flags(flags, default=_OF_LANGUAGE):
         flags.DEFINE_bool(f"ter_{name}", False, meaning)
 
 
-def check_score_flags(flags):
-    """Raises `UserError` if a metric or the tokenization is unknown, or if a TER option has no effect."""
+def check_score_flags(flags, others=()):
+    """Raises `UserError` if a metric or the tokenization is unknown; warns of TER options that have no effect.
+
+    Args:
+        flags: absl's FlagValues.
+        others: names of metrics that are computed in addition to --metrics.
+    """
     from t2t_lite.evaluation import scores
 
     scores.check_metrics(flags.metrics, "--metrics")
     check_tokenization(flags)
-    check_ter_options(ter_options(flags), "--ter_")
+    check_ter_options(options := ter_options(flags), "--ter_")
+    if options and "ter" not in (*flags.metrics, *others):
+        names = ", ".join(f"--ter_{name}" for name in options)
+        LOGGER.warning(f"{names} has no effect without TER. Add it: --metrics={','.join(flags.metrics)},ter.")
 
 
 def check_tokenization(flags):

@@ -54,10 +54,11 @@ def run(flags):
     from t2t_lite.evaluation import score_files, scores
     from t2t_lite.evaluation.tokenizations import tokenization_of_file
 
-    check_score_flags(flags)
+    check_score_flags(flags, [flags.worst_by] if flags.worst else [])
     scores.check_metrics([flags.worst_by], "--worst_by")
-    if flags.source and not flags.worst:
-        LOGGER.warning("--source has no effect without --worst: these scores do not depend on the source.")
+    for name in ("source", "worst_by"):
+        if flags[name].present and not flags.worst:
+            LOGGER.warning(f"--{name} has no effect without --worst.")
     references = score_files.read_references(flags.reference)
     tokenize = flags.tokenization or tokenization_of_file(flags.reference[0], references[0])
     how = {"metrics": flags.metrics, "tokenize": tokenize, "ter": ter_options(flags), "variant": flags.bleu_variant}

@@ -128,6 +128,9 @@ def test_bad_flags(call_command, assert_user_error, flags, words):
 def test_options_of_metrics_that_mean_nothing(bleu, assert_user_error):
     assert_user_error(bleu(REFERENCE, "--ter_asian_support"), "--ter_asian_support has no effect", "--ter_normalized")
     assert_user_error(bleu(REFERENCE, "--worst_by=chrF"), "--worst_by=chrF", "Nearest: chrf")
+    for flags in (["--ter_normalized", "--metrics=chrf", "--worst=1"], ["--worst_by=ter"]):
+        assert f"{flags[0].partition('=')[0]} has no effect without" in bleu(REFERENCE, *flags).stderr
+    assert not bleu(REFERENCE, "--ter_normalized", "--metrics=chrf", "--worst=1", "--worst_by=ter").stderr
 
 
 def test_several_references(bleu, assert_user_error, tmp_path):
