@@ -265,6 +265,16 @@ def test_usr_dir_of_home_and_none(usr_dir, monkeypatch):
     registry.import_usr_dir(None)
 
 
+def test_usr_dir_may_be_called_baselines(usr_dir, monkeypatch):
+    folder = usr_dir({"__init__.py": ""})
+    monkeypatch.chdir(folder)
+    assert registry.import_usr_dir("baselines") is None  # the name of an extra
+    (folder / "baselines").mkdir()
+    (folder / "baselines" / "__init__.py").write_text(GOOD.format(name="my_baseline_set"))
+    assert registry.import_usr_dir("baselines") == "baselines" and "my_baseline_set" in registry.list_hparams()
+    del sys.modules["baselines"]
+
+
 @pytest.mark.parametrize(
     ("text", "where", "cause"),
     [

@@ -37,7 +37,8 @@ def import_usr_dir(path: str | None) -> str | None:
         UserError: the folder or its `__init__.py` is missing, another module has the folder's name, or the import
             fails.
     """
-    if not path or path.removeprefix("t2t_lite.") == "baselines":  # the baselines are now an extra
+    is_extra = path in ("baselines", "t2t_lite.baselines") and not pathlib.Path(path).is_dir()
+    if not path or is_extra:  # the baselines are now an extra
         return None
     try:
         folder = ((is_package_name(path) and _package_folder(path)) or pathlib.Path(path).expanduser()).resolve()
