@@ -142,6 +142,7 @@ class TransformerLM(TransformerModel):
         """
         self.build_if_needed()
         targets, condition = ops.convert_to_tensor(features["targets"]), None
+        targets = ops.cast(targets, keras.backend.result_type(targets.dtype, "int32"))  # fits the ids of other features
         batch, length = shape_of(targets)
         if features.get("inputs") is None:
             begin = ops.full((batch, 1), EOS_ID if self.config["begin"] == "end" else PAD_ID, targets.dtype)

@@ -129,6 +129,15 @@ def test_a_later_id_changes_nothing_earlier(model):
             assert at == 7 or (after[:, at + 1] != before[:, at + 1]).any()
 
 
+def test_each_feature_may_have_the_smallest_dtype_that_holds_its_ids():
+    model = TransformerLM(400, hidden_size=8, filter_size=16, num_heads=2, num_layers=1)
+    targets = np.array([[5, 6]])
+    for others in ({"inputs": np.array([[300, 301]])}, {"before": np.array([300])}):
+        expected = ops.convert_to_numpy(model({"targets": targets, **others}))
+        found = ops.convert_to_numpy(model({"targets": targets.astype("uint8"), **others}))
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_what_is_read_first():
     for begin, position in (("zero", "sinusoidal"), ("end", "none"), ("end", "sinusoidal")):
         model = TransformerLM(**SMALL, begin=begin, position=position)
