@@ -1,6 +1,7 @@
 """Names -> problems, models, hyperparameter sets; users' folders."""
 # Nearest tests of: t2t_lite/cli/registers.py, t2t_lite/cli/usr_dirs.py, t2t_lite/process/registering_modules.py
 
+import concurrent.futures
 import re
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import pytest
 
 from t2t_lite import models, registry
+from t2t_lite.cli import registers
 from t2t_lite.errors import UnknownName, UserError
 from t2t_lite.process import registering_modules
 from t2t_lite.registry import Registry
@@ -263,6 +265,17 @@ def test_usr_dir_of_home_and_none(usr_dir, monkeypatch):
     assert "my_home_set" in registry.list_hparams()
     registry.import_usr_dir("")
     registry.import_usr_dir(None)
+
+
+def test_a_thread_waits_for_names_that_another_one_imports(tmp_path, monkeypatch):
+    names = Registry("slow names")
+    text = "import time\nfrom t2t_lite import registry\ntime.sleep(0.2)\nregistry.slow_names.register('slow')(dict)\n"
+    (tmp_path / "slow_names.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(registry, "slow_names", names, raising=False)
+    monkeypatch.setattr(registers, "modules_of", lambda kind: ["slow_names"])
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        assert list(pool.map(names.get, ["slow", "slow"])) == [dict, dict]
 
 
 def test_usr_dir_may_be_called_baselines(usr_dir, monkeypatch):

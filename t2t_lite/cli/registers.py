@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import inspect
 import re
+import threading
 from collections.abc import Callable
 from typing import TypeVar, overload
 
@@ -39,6 +40,7 @@ class Registry:
         self._check = check
         self._entries = {}
         self._one_per_module = self._loaded = one_per_module
+        self._loading = set()  # threads that are importing the modules; others must not take the names for complete
         self._broken = {}  # {module of an extra that cannot be imported: reason}
 
     @functools.cached_property
@@ -70,10 +72,16 @@ class Registry:
         return obj
 
     def _load(self):
-        if not self._loaded:
-            self._loaded = True  # set before the imports, which call this method
+        thread = threading.get_ident()
+        if self._loaded or thread in self._loading:  # the imports call this method
+            return
+        self._loading.add(thread)
+        try:
             for module in modules_of(self.kind):
-                self._import(module)
+                self._import(module)  # waits if another thread is importing the module
+        finally:
+            self._loading.discard(thread)
+        self._loaded = True
 
     def _import(self, module):
         """Imports a module that registers something. A broken module of an extra is left out, with a warning."""
@@ -89,8 +97,8 @@ class Registry:
             UserError: the module of an extra that registers it cannot be imported.
         """
         self.check(name)
-        if name in self._modules:
-            module, *others = self._modules[name]
+        if modules := self._modules.get(name):
+            module, *others = modules
             if others:
                 places = " and in ".join(importlib.util.find_spec(place).origin for place in (module, *others))
                 raise UserError(f"{self.kind}: {name!r} is registered in {places}. Rename one of them.")
