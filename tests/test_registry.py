@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -276,6 +277,17 @@ def test_a_thread_waits_for_names_that_another_one_imports(tmp_path, monkeypatch
     monkeypatch.setattr(registers, "modules_of", lambda kind: ["slow_names"])
     with concurrent.futures.ThreadPoolExecutor() as pool:
         assert list(pool.map(names.get, ["slow", "slow"])) == [dict, dict]
+
+
+def test_a_thread_waits_for_a_usr_dir_that_another_one_imports(usr_dir):
+    folder = usr_dir({"__init__.py": f"import time\ntime.sleep(0.3)\n{GOOD.format(name='my_slow_set')}"})
+
+    def is_there(seconds):
+        time.sleep(seconds)
+        return registry.import_usr_dir(str(folder)), "my_slow_set" in registry.Registries.hparams
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        assert list(pool.map(is_there, [0, 0.1])) == [(folder.name, True)] * 2
 
 
 def test_usr_dir_may_be_called_baselines(usr_dir, monkeypatch):

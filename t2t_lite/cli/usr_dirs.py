@@ -60,8 +60,8 @@ def import_usr_dir(path: str | None) -> str | None:
     modules = [module for module in [*sys.modules.values()] if isinstance(module, types.ModuleType)]
     facts = [object.__getattribute__(module, "__dict__") for module in modules]  # vars(module) might import TensorFlow
     names = {of_module.get("__file__"): of_module["__name__"] for of_module in facts}
-    if str(folder / "__init__.py") in names:
-        return names[str(folder / "__init__.py")]  # a second import would register all names twice
+    if name := names.get(str(folder / "__init__.py")):  # under another name, it would register everything twice
+        return importlib.import_module(name).__name__  # waits if another thread is importing it
     sys.path.insert(0, str(folder.parent))
     try:
         module = importlib.import_module(path if is_package_name(path) else folder.name)
