@@ -211,7 +211,7 @@ class TransformerLM(TransformerModel):
 
         Returns:
             {"decoder": a list with the weights [B, heads, T, T] of each layer}. With "inputs", T is the number of
-            inputs and targets, which form one sequence without a gap.
+            inputs and targets, which form one sequence without a gap; one less if `begin` is "end".
         """
         return {"decoder": [scores["self"] for scores in self._read(inputs, return_attention_scores=True)[1][0]]}
 
