@@ -3,7 +3,7 @@
 import fnmatch
 import re
 
-from t2t_lite.errors import LOGGER
+from t2t_lite.errors import LOGGER, counted
 from t2t_lite.models.arguments import constructor_arguments, settings_without_effect
 from t2t_lite.models.sequence_model import SequenceModel
 
@@ -45,6 +45,26 @@ def warn_of_unread(names, hparams, model_class, where, varied=()):
         because = _reason(name, hparams, varied) or (is_known and _reason_of_model(name, hparams, model_class, varied))
         if because:
             LOGGER.warning(f"{where}: {name} has no effect with {because}")
+
+
+def describe_unused_kinds(model, hparams):
+    """Returns a log line for each setting that lists a kind of layers for which the stacks do not have enough layers.
+
+    Args:
+        model: keras.Model, which may have no stacks.
+        hparams: HParams, from which the model was made.
+    """
+    stacks = getattr(model, "stacks", dict)().values()
+    depth = max((len({*map(id, stack.layers)}) for stack in stacks), default=0)
+    settings, lines = hparams.settings(), []
+    for name, text in hparams.kinds().items():
+        kinds = (getattr(model, "config", None) or {}).get(settings[name].argument)
+        if depth and isinstance(kinds, list) and any(kind not in kinds[:depth] for kind in kinds[depth:]):
+            lines.append(
+                f"{name}={text} lists {len(kinds)} kinds of layers, but the largest stack has "
+                f"{counted(depth, 'layer')} (layers that share weights count once). The other kinds are not used."
+            )
+    return lines
 
 
 def _reason(name, hparams, varied):

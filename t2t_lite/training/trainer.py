@@ -20,6 +20,7 @@ from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.files import copy_files, is_remote, write_bytes
 from t2t_lite.models.fine_tuning import describe_frozen, parameters
 from t2t_lite.models.outputs import batches_of
+from t2t_lite.models.unread_settings import describe_unused_kinds
 from t2t_lite.process.backend import check_tensorflow
 from t2t_lite.runs import directory as run_directory
 from t2t_lite.runs.checkpoints import holds
@@ -277,6 +278,8 @@ class Trainer:
         if self.remembers and goes_on and self._context.replicas.is_chief:
             for line in describe_short_run(self._state.optimizer):
                 LOGGER.warning(line)
+        for line in describe_unused_kinds(self.trained, self.hparams):
+            LOGGER.warning(line)
         if not int(self._state.step):
             bfloat16.suggest("--hparams=dtype_policy=mixed_bfloat16", self.hparams.values(), self.hparams.batch_size)
         if frozen := self.hparams.frozen:

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from t2t_lite import registry
 from t2t_lite.models.transformer import Transformer
-from t2t_lite.models.unread_settings import warn_of_unread
+from t2t_lite.models.unread_settings import describe_unused_kinds, warn_of_unread
 from t2t_lite.runs.directory import run_hparams
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.tensor2tensor_names import without_multistep
@@ -130,6 +130,23 @@ def test_a_search_may_vary_the_other_setting(warned):
     names = ["learning_rate_decay_steps", "max_relative_position", "max_position"]
     assert warned(names, HParams()) == names
     assert warned(names, HParams(), varied=["learning_rate_schedule", "self_attention_type", "pos"]) == []
+
+
+@pytest.mark.parametrize(
+    "model, changes, depth",
+    [
+        ("transformer", "num_hidden_layers=1", "1 layer"),
+        ("transformer", "num_encoder_layers=1,num_decoder_layers=2", None),
+        ("transformer_encoder", "num_hidden_layers=4,num_hidden_groups=1", "1 layer"),
+    ],
+)
+def test_kinds_for_which_there_are_too_few_layers_are_named(model, changes, depth):
+    kinds = "self_attention_type=dot_product/restricted(neighborhood=3),ffn_layer=dense_relu_dense/dense_relu_dense"
+    hparams = HParams().parse(f"{kinds},hidden_size=8,filter_size=8,num_heads=2").of_model(registry.model(model))
+    hparams = hparams.parse(changes)
+    lines = describe_unused_kinds(registry.model(model).from_hparams(hparams, 9), hparams)
+    assert [line.partition("=")[0] for line in lines] == (["self_attention_type"] if depth else [])
+    assert all(f"has {depth} " in line for line in lines)
 
 
 def test_what_a_user_sets_in_vain_is_named_with_the_setting_that_ignores_it(caplog):

@@ -87,10 +87,12 @@ def test_a_run_goes_on_from_one_with_lora_with_the_same_merged_or_another(data_d
 
 
 def test_parts_stay_frozen_in_a_run(data_dir, tmp_path, caplog):
-    hparams = f"{SIZES},frozen=encoder/decoder_0,ema_decay=0.9,unfreeze_steps=1"
+    kinds = "self_attention_type=dot_product/restricted(neighborhood=3)"  # there is one layer
+    hparams = f"{SIZES},{kinds},frozen=encoder/decoder_0,ema_decay=0.9,unfreeze_steps=1"
     trainer(data_dir, tmp_path, hparams, evaluates=True).train(3)
     assert "of which " in caplog.text and "Without --warm_start_from, frozen" in caplog.text
     assert "unfreeze_steps=1: " in caplog.text and "frozen=encoder/decoder_0: " in caplog.text
+    assert f"{kinds} lists 2 kinds of layers, but the largest stack has 1 layer " in caplog.text
     reader = state(tmp_path, 3)
     assert {key for key in reader if key.startswith("model/") and "embedding" in key}
     [end] = log(tmp_path, "end")
