@@ -284,7 +284,7 @@ def _read_tensor(reader, path, key):
     try:
         return reader.get_tensor(key)
     except (tf.errors.OpError, IndexError) as error:  # IndexError: the file ends too early
-        raise UserError(f"{path}: {key} cannot be read: {first_line(error)}.") from error
+        raise UserError(unreadable(path, error)) from error
 
 
 def _is_float(value):

@@ -267,7 +267,8 @@ REFUSED = {
     ),
     "no file": (lambda folder: [str(folder / "a-1")], r"a-1: has been deleted"),
     "cut": (
-        lambda folder: [written(folder / "a-1", k=[1.0]), _cut_data(folder / "a-1")][:1], r"a-1: \S+ cannot be read"
+        lambda folder: [written(folder / "a-1", k=[1.0]), _cut_data(folder / "a-1")][:1],
+        r"a-1: damaged, .* Copy it again",
     ),
 }  # fmt: skip
 
