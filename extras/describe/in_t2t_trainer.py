@@ -7,7 +7,7 @@ from t2t_lite.bin._setting_flags import hparams_changes
 from t2t_lite.bin.trainer.training_flags import recall
 from t2t_lite.bin.trainer.training_modes import check_schedule
 from t2t_lite.bin.trainer.training_run import earlier_run, hparams_of_flags
-from t2t_lite.cli.commands import Mode, require
+from t2t_lite.cli.commands import Mode
 from t2t_lite.settings.ranges import VOCAB_SIZE, Range
 from t2t_lite.visualization.drawing import check_picture
 
@@ -37,11 +37,10 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` if a flag is missing or the picture's format is unknown."""
-    remembers = check_schedule(flags)
+    """Raises `UserError` for an unknown schedule, a flag of t2t-decoder, or an unknown picture format."""
+    check_schedule(flags)
     if flags.plot:
         check_picture("--plot", flags.plot)
-    require(flags, *([] if remembers else ["hparams_set"]))
 
 
 def run(flags):
