@@ -182,6 +182,6 @@ def _parsed(source):
                 f"{source}, line {number:,}: found {shown(line)}. Expected msgid or msgstr, then a text in quotes."
             )
     try:
-        return polib.pofile(text + "\n", encoding=name), name, has_crlf
+        return polib.pofile(text, encoding=name), name, has_crlf
     except (OSError, ValueError, IndexError, AttributeError) as error:  # such as an entry without msgid
         raise UserError(f"{source}: not a .po file: {shown(str(error))}. Expected msgid and msgstr.") from None

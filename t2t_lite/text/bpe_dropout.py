@@ -107,7 +107,7 @@ class BpeDropout:
         order = np.argsort(-sizes, kind="stable")
         # where in `order` the words of each size begin and end, starting with the largest size
         bounds = np.searchsorted(-sizes[order], np.arange(-sizes.max(initial=0), 1))
-        sizes, parts = sizes.copy(), []
+        parts = []
         calm, all_calm = calm[:0], calm
         words, table, ranks = order[:0], np.zeros([0, 0], np.int32), np.zeros([0, 0], np.int32)
         for number, size in enumerate(range(sizes.max(initial=0), 0, -1)):
