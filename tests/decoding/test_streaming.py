@@ -82,7 +82,7 @@ def test_the_parts_of_any_ids_are_their_text(kind, tmp_path):
 
 
 def test_a_part_comes_as_soon_as_nothing_can_change_it():
-    generator = Replay(ByteTextEncoder())
+    generator = Replay(ByteTextEncoder(), Problem())
     stream, _ = generator.streamed(ByteTextEncoder().encode("aéb"), ())
     assert [stream.step() for _ in range(5)] == ["a", "", "é", "b", ""]
     stream, _ = generator.streamed([0xF0 + 2, 0xA2 + 2, *ByteTextEncoder().encode("😀")])

@@ -1,5 +1,5 @@
 """What lies beside the graph: an export opens again as a model, says what it is, and warms a server up."""
-# Nearest tests of: t2t_lite/export/saved_model.py
+# Nearest tests of: t2t_lite/export/saved_model.py, t2t_lite/runs/opening.py
 
 import os
 import pathlib

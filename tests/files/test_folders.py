@@ -1,5 +1,7 @@
 """Folders appear when they are complete, and locks let one process in."""
 
+# Nearest tests of: t2t_lite/files/__init__.py
+
 import errno
 import fcntl
 import logging

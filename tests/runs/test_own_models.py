@@ -82,7 +82,8 @@ def test_a_model_of_one_stack_is_saved_and_opened(saved):
 
 def test_an_imported_run_holds_what_opens_it_or_nothing_is_left(saved, tmp_path, monkeypatch):
     model, _ = saved
-    monkeypatch.setattr(registry, "usr_dir_of", lambda kind: "/mine" if kind is type(model) else "")
+    folders = {type(model): "/mine"}
+    monkeypatch.setattr(registry, "usr_dir_of", lambda kind: folders.get(kind, ""))
 
     def hold(problem, folder):
         assert problem.name == "own_words"
@@ -104,6 +105,10 @@ def test_an_imported_run_holds_what_opens_it_or_nothing_is_left(saved, tmp_path,
     opened = open_run(str(tmp_path / "new"))
     assert (opened.step, opened.config["usr_dir"], opened.config["hparams_set"]) == (12, "/mine", "theirs")
     np.testing.assert_array_equal(array(opened.model(IDS)), array(model(IDS)))
+    folders.clear()
+    folders[type(registry.problem("own_words"))] = "/problems"
+    write_imported_run(str(tmp_path / "other"), "own_words", hold, fill=fill, **named)
+    assert read_run_config(str(tmp_path / "other"))["usr_dir"] == "/problems"
 
 
 @pytest.mark.parametrize("depth", [1, 40])

@@ -170,7 +170,7 @@ def test_bytes_and_special_ids_go_by_their_piece(tmp_path, monkeypatch):
     assert len(set(ids)) == 256 and ids[0] != 2
 
 
-def test_a_head_of_other_classes_is_new_and_its_pooler_is_not(tmp_path):
+def test_a_head_of_other_classes_is_new_and_its_pooler_is_not(tmp_path, caplog):
     hparams = registry.hparams("bert_tiny").of_model(registry.model("transformer_encoder"))
     hparams = hparams.parse("num_hidden_layers=1,hidden_size=8,filter_size=8,num_heads=2,head=class")
     encoders = vocabulary(tmp_path / "run", OLD, is_shared=True)
@@ -179,7 +179,9 @@ def test_a_head_of_other_classes_is_new_and_its_pooler_is_not(tmp_path):
     write_run_config(str(tmp_path / "run"), two)
     tf.train.Checkpoint(model=trackable_weights(old)).write(str(tmp_path / "run" / "model.ckpt-7"))
     assert "warm_start_new" not in warm_start(str(tmp_path / "run"), same, encoders)
-    new = warm_start(str(tmp_path / "run"), four, encoders)["warm_start_new"]
+    with caplog.at_level("INFO", "t2t_lite"):
+        new = warm_start(str(tmp_path / "run"), four, encoders)["warm_start_new"]
+    assert f"initial values: {', '.join(new)}" in caplog.text
     assert new == sorted(name for name in values(four) if name.startswith("class_head/dense/")) != []
     for name, value in values(old).items():
         np.testing.assert_array_equal(values(same)[name], value)

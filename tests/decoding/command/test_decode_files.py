@@ -106,6 +106,8 @@ def test_pairs_of_a_part_are_scored_and_bad_ones_named_by_their_lines(tmp_path, 
     assert (tmp_path / "losses004").read_text().split("\n") == [*expected, ""]
     assert "pairs, line 7: '%'" in caplog.text and "pairs, line 8: 1 column" in caplog.text
     assert "scoring: 5 of 5 sentences" in caplog.text  # the kind of job, which does not go on with a translation
+    with pytest.raises(UserError, match=r"--decode_to_file=losses.* would overwrite"):
+        score_file(job_of(tmp_path, SECOND, inputs={"--score_file": "losses"}), "losses", "losses")
 
 
 def test_what_is_typed_changes_settings_or_is_translated(tmp_path, monkeypatch, capsys):
@@ -120,6 +122,9 @@ def test_what_is_typed_changes_settings_or_is_translated(tmp_path, monkeypatch, 
     one = ["ba", "-0.00"]
     assert out.split("\n") == [*one, *one, *one, "ba!", "-1.00", "ba!!", "-2.00", *one, ""]
     assert "it=x: " in err and "dl=x: " in err and "'%'" in err
+    typed[:] = ["ab"]
+    interact(job_of(tmp_path))
+    assert capsys.readouterr().out == "ba\n"
 
 
 PART = FilePart("in", ["a"], prefixes=["p"])

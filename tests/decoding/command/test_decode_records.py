@@ -94,7 +94,9 @@ def test_a_part_of_the_first_records_with_their_own_references(decoded, capsys):
 
 
 def test_each_of_several_passes_has_a_folder_and_a_seed(decoded):
-    job, files = decoded("num_decodes=2,num_samples=4,sampling_method=random,sampling_seed=11", output="some/out")
+    job, files = decoded(
+        "num_decodes=2,num_samples=4,sampling_method=random,sampling_seed=11", output=f"some/{BASE}.decodes"
+    )
     assert {name for name in files if name.endswith(".decodes")} == {
         f"some/decode_0000{n}/{BASE}.decodes" for n in (0, 1)
     }

@@ -210,6 +210,8 @@ def test_outputs_end_at_the_last_position():
         found = Searcher(model).search(sources, SearchOptions(extra_length=4, compile=compile))
         assert [len(results[0].ids) for results in found] == [7, 12]
         assert not found[0][0].ended
+    model.joins_inputs = True
+    assert Searcher(model).longest_input == 11, "one position at least is for the output"
 
 
 def test_plan_batches():

@@ -17,6 +17,7 @@ from t2t_lite.errors import Failure
 from t2t_lite.extras.autotune import search_command as autotune
 from t2t_lite.extras.autotune import workers
 from t2t_lite.runs.log import RunLog
+from t2t_lite.training.trainer import Trainer
 from tests.integration.conftest import replaced
 from tests.training.runs import EXAMPLES, PROBLEM, SIZES, assert_same, log, small_trainer, state
 
@@ -121,12 +122,13 @@ def test_a_search_trains_ordinary_runs_and_the_winner_again(command, tmp_path):
 def test_the_printed_command_keeps_the_best_model_of_the_same_metric(command, monkeypatch):
     kept = []
 
-    def train(flags, output_dir, random_seed, *, metric, **others):
-        kept.append(metric)
-        os.makedirs(output_dir)
-        RunLog(output_dir).write("evaluation", 4, loss=1.0, token_accuracy=0.5)
+    def train(self, train_steps):
+        kept.append(self.evaluation.best_checkpoint_metric)
+        self.was_signalled, self.ended_by = False, "train_steps"
+        os.makedirs(self.output_dir)
+        RunLog(self.output_dir).write("evaluation", 4, loss=1.0, token_accuracy=0.5)
 
-    monkeypatch.setattr(autotune, "train_run", train)
+    monkeypatch.setattr(Trainer, "train", train)
     objective = f"--autotune_objective=metrics-{PROBLEM}/token_accuracy"
     flags = objective, "--autotune_maximize", "--autotune_max_trials=1", "--autotune_seeds=0"
     status, out, err = command("--hparams_range=tiny_range", *flags)

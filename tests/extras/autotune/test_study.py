@@ -196,11 +196,14 @@ def test_a_search_that_is_interrupted_at_any_line_goes_on(tmp_path):
 
 def test_two_searches_share_a_study_and_never_a_trial(tmp_path):
     one, two = (search(tmp_path, lambda call: {8: 1.0})[0] for _ in range(2))
-    with one.study.next_trial(2) as first, two.study.next_trial(2) as second:
-        assert (first.number, second.number) == (0, 1)
-        assert first.hparams != second.hparams
-        with one.study.next_trial(2) as third:
-            assert third is None
+    with one.study.next_trial(2) as first:
+        with two.study.next_trial(2) as second:
+            assert (first.number, second.number) == (0, 1)
+            assert first.hparams != second.hparams
+            with one.study.next_trial(2) as third:
+                assert third is None
+        with two.study.next_trial(2) as again:
+            assert again.number == 1, "left behind after one that is not"
     assert two.run(2), "both were left behind"
     assert [trial.state for trial in one.study.trials()] == ["complete"] * 2
 

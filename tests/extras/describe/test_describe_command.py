@@ -49,8 +49,8 @@ def test_describe_takes_the_vocabulary_of_the_data_where_there_is_one(call, tmp_
     of_data = ("--problem=algorithmic_identity_decimal40", f"--data_dir={tmp_path}")
     assert "12 ids" in call(*DESCRIBE, *of_data)[1].splitlines()[0]  # digits need no file
     assert "50 ids" in call(*DESCRIBE, *of_data, "--vocab_size=50")[1].splitlines()[0]
-    no_vocabulary = ("--problem=translate_ende_wmt32k", f"--data_dir={tmp_path}")
-    assert "37,000 ids (assumed" in call(*DESCRIBE, *no_vocabulary)[1].splitlines()[0]
+    for no_vocabulary in (["--problem=translate_ende_wmt32k"], []):
+        assert "37,000 ids (assumed" in call(*DESCRIBE, *no_vocabulary, of_data[1])[1].splitlines()[0]
 
 
 def test_describe_says_where_the_model_can_go_and_all_reasons_why_not(call, tmp_path):
@@ -81,10 +81,13 @@ def test_describe_reads_an_earlier_run(call, tmp_path):
     assert list(tmp_path.iterdir()) == [tmp_path / "hparams.json"]  # nothing is written
 
 
-def test_describe_refuses_hyperparameters_that_make_no_model(call):
-    status, out, err = call(*DESCRIBE, "--hparams=num_heads=7")
+@pytest.mark.parametrize(
+    "flags, words", [([*DESCRIBE, "--hparams=num_heads=7"], "num_heads=7"), (["--describe"], "missing --hparams_set")]
+)
+def test_describe_refuses_hyperparameters_that_make_no_model(call, flags, words):
+    status, out, err = call(*flags)
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert "num_heads=7" in err
+    assert words in err
 
 
 def test_describe_reckons_with_gpus_that_are_not_here(call):

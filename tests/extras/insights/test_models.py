@@ -1,5 +1,7 @@
 """Several models behind one server: which one answers, what is said of each, and files that change underneath."""
 
+# Nearest tests of: extras/insights/answers.py
+
 import shutil
 
 import pytest

@@ -139,6 +139,8 @@ def test_a_prefix_and_a_scored_target_have_the_symbols_of_their_text(copying, en
     (found,) = copying.translate([text], prefixes=["{name} see https://x.org/a?b=1"])
     assert found.text.startswith("{name} see https://x.org/a?b=1")
     assert found.tokens.count("⟦placeholder1⟧") >= 1 and "{" not in "".join(found.tokens)
+    ids = found.hypotheses[0].ids[:3]  # which have the symbols already
+    assert copying.translate([text], prefixes=[ids])[0].hypotheses[0].ids[:3] == ids
     (score,) = copying.score([text], [text])
     assert score.log_prob == pytest.approx(0, abs=1e-3)  # that of the output it copies
     pair = copying.pair_ids("{a} {b} {a}", "{b} {a} {c} {a} {a}")

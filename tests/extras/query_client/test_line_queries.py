@@ -118,8 +118,8 @@ def test_the_best_outputs_of_a_line(n_best, caplog):
     assert "line 4: longer than the export" in caplog.text
     found = n_best(lines, "n_best=2,write_beam_scores=true")
     assert found == "A B0\t0.00\tA B1\t-1.00\nC0\t0.00\tC1\t-1.00\n\t0.00\nCUT IT0\t0.00\tCUT IT1\t-1.00\n"
-    with pytest.raises(UserError, match=r"n_best=4: .*at most 3"):
-        n_best(lines, "n_best=4")
+    with pytest.raises(UserError, match=r"n_best=5: .*at most 3"):  # more than the default beam_size
+        n_best(lines, "n_best=5")
 
 
 def test_what_is_shown_of_a_typed_text(capsys):

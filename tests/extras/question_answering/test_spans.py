@@ -204,6 +204,9 @@ def test_files_of_questions_and_answers(tmp_path, caplog):
     (tmp_path / "c").write_text(json.dumps({"2": "she", "1": "London", "9": "x"}))
     assert answer_scores.read_predictions(str(tmp_path / "c"), reference) == ["London", "she", ""]
     assert re.search(r"/c: lacks .* 1 of 3 questions, such as '3'", caplog.text)
+    (tmp_path / "c").write_text('{"3": "", "2": "she", "1": "London"}')
+    assert answer_scores.read_predictions(str(tmp_path / "c"), reference) == ["London", "she", ""]
+    assert caplog.text.count("\n") == 1
     (tmp_path / "c").write_text('{"9": "x"}')
     with pytest.raises(UserError, match=r"/c: .* any question in .*/a\.json"):
         answer_scores.read_predictions(str(tmp_path / "c"), reference)

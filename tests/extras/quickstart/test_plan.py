@@ -19,6 +19,7 @@ REQUEST = {"train_files": ["a.en", "a.de"], "dev_files": [], "minutes": 30}
         (20, False, None, "transformer_cpu", 0.3),
         (9_999, True, None, "transformer_cpu", 0.3),
         (10_000, False, None, "transformer_cpu", 0.2),
+        (20_000, False, None, "transformer_cpu", 0.2),
         (20_001, False, 8_000, "transformer_cpu", 0.2),
         (100_000, False, 8_000, "transformer_cpu", 0.1),
         (300_000, False, 8_000, "transformer_cpu", 0.1),

@@ -1,5 +1,7 @@
 """Completions, whole and as events, with a list of ids in place of the model; and what their JSON may be."""
 
+# Nearest tests of: extras/serving/rest_server.py
+
 import contextlib
 import io
 import json
@@ -205,10 +207,12 @@ def test_a_place_is_free_however_a_stream_ends(generator, monkeypatch):
     monkeypatch.setattr(opened, "has_gone", False)
     stream.close()
     assert is_free()
+    stream = opened(server, prompt="a")
+    assert list(stream) and stream.close() is None
     counts = dict(re.findall(r'request_count{model_name="my model",status="(\w+)"} ([0-9.]+)', server.metrics.page()))
-    expected = {"OK": 5, "UNAVAILABLE": 1, "CANCELLED": 3, "INTERNAL": 1, "RESOURCE_EXHAUSTED": 1}
+    expected = {"OK": 6, "UNAVAILABLE": 1, "CANCELLED": 3, "INTERNAL": 1, "RESOURCE_EXHAUSTED": 1}
     assert {code: float(count) for code, count in counts.items()} == expected
-    latencies = 'request_latency_count{API="completions",entrypoint="REST",model_name="my model"} 5.0'
+    latencies = 'request_latency_count{API="completions",entrypoint="REST",model_name="my model"} 6.0'
     assert latencies in server.metrics.page(), "those that came to their end"
 
 

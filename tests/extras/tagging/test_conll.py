@@ -103,6 +103,7 @@ DAMAGED = {
     "fewer columns": ("a\tX\n", COLUMNS, ", line 1: found 2 columns.*--columns=1,3"),
     "no tag in CoNLL-U": (U.replace("AUX", "_"), LAYOUT, ", line 4: .* the tag is _.*--columns=FORM,XPOS"),
     "fewer in CoNLL-U": (U.replace("\troot\t_\t_\n3.1", "\n3.1"), LAYOUT, ", line 6: found 7 columns[.].* 10 of "),
+    "blanks in CoNLL-U": (U + U[-25:].replace("\t", " "), LAYOUT, ", line 11: found 1 column[.].* 10 of "),
     "no such name": (U, LAYOUT._replace(columns=("FORM", "NER")), ", line 3: .*NER"),
 }  # fmt: skip
 

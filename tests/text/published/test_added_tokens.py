@@ -1,5 +1,6 @@
 """Added tokens in texts: the ids that Transformers 5.24 gives, in Python and in a graph, and where they stand."""
-# Nearest tests of: t2t_lite/text/published/published_encoder.py, t2t_lite/text/offsets.py
+# Nearest tests of: t2t_lite/text/published/published_encoder.py, t2t_lite/text/offsets.py,
+# Nearest tests of: t2t_lite/text/published/wordpiece.py
 
 import json
 import pathlib
