@@ -10,7 +10,8 @@ from t2t_lite.data.problem import Problem
 from t2t_lite.decoding.command import text_files
 from t2t_lite.decoding.command.lines import LineAnswer
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
-from t2t_lite.errors import UserError
+from t2t_lite.errors import Failure, UserError
+from tests import faults
 from tests.processes import pipe_of
 
 
@@ -61,6 +62,9 @@ def test_an_output_file_appears_when_it_is_whole(tmp_path):
     with pytest.raises(RuntimeError), text_files.output_file(str(path)) as write:
         write("half")
         raise RuntimeError
+    full = pytest.raises(Failure, match="out: the disk is full")
+    with full, faults.full_disk(2), text_files.output_file(str(path)) as write:
+        write("half")  # into the buffer, which is written at the end
     assert path.read_text() == "before" and os.listdir(tmp_path) == ["out"]
     with text_files.output_file(str(path)) as write:
         write("ganz: ü\n")

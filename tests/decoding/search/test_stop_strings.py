@@ -1,4 +1,4 @@
-# Nearest tests of: t2t_lite/decoding/search/rules.py
+# Nearest tests of: t2t_lite/decoding/search/rules.py, t2t_lite/decoding/search/searcher.py
 
 import numpy as np
 import pytest
