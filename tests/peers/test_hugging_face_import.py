@@ -122,7 +122,8 @@ def test_the_same_ids_and_text(imported):
     model, tokenizer, translator, _, codes = imported
     texts = texts_of(codes)[:-1]
     found = generate(model, tokenizer, texts, length_penalty=0.7, early_stopping="never")
-    ours = translator.translate(texts, alpha=0.7, length_penalty="power", ends="top", extra_length=EXTRA)
+    options = {"alpha": 0.7, "length_penalty": "power", "ends": "top", "extra_length": EXTRA}
+    ours = translator.translate(texts, split_sentences="never", **options)
     same = 0
     for ids, translation in zip(found, ours, strict=True):
         names = [piece.removeprefix("\u2581") if ">>" in piece else piece for piece in translation.tokens]
