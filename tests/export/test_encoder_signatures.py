@@ -98,6 +98,9 @@ def test_the_functions_answer_as_predictor_does(eager, name, tmp_path):
     for at, expected in enumerate(predictor.features(texts, **kind.settings)):
         values = features["features"][at]
         np.testing.assert_allclose(values[: len(expected)] if "lengths" in features else values, expected, atol=2e-4)
+    predictor.model.config["features_pooling"] = "mean"
+    each = EncoderSignatures(predictor, LONGEST, pooling="none").features(*map(tf.constant, columns))
+    assert "lengths" in each and each["features"].shape.rank == 3, "of all positions, as asked"
     with pytest.raises(UserError, match="max_input_length"):
         EncoderSignatures(predictor, 0, **kind.settings)
 
