@@ -1,6 +1,7 @@
 """Checks the LoRA matrices of an adapter against the base model, and copies them into our models."""
 
 import math
+import re
 
 import numpy as np
 
@@ -89,12 +90,16 @@ class AdapterMatrices:
     def _factor(self, module, rank):
         """Returns the factor by which B A is multiplied.
 
-        As in PEFT, the first entry of `alpha_pattern` that matches the end of the module's name replaces `lora_alpha`.
+        As in PEFT, the keys of `alpha_pattern` are regular expressions, and the first one that matches the end of the
+        module's name, from its beginning or from a dot, replaces `lora_alpha`.
         """
         names = (module, self._family.prefix + module)
         patterns = (self._config.get("alpha_pattern") or {}).items()
-        own = (value for pattern, value in patterns if any(f".{name}".endswith(f".{pattern}") for name in names))
-        alpha = next(own, self._config["lora_alpha"])
+        try:
+            own = [alpha for key, alpha in patterns if any(re.fullmatch(rf"(.*\.)?({key})", name) for name in names)]
+        except re.error as error:
+            raise UserError(f"{self._path}: alpha_pattern: {error}. Expected regular expressions.") from None
+        alpha = next(iter(own), self._config["lora_alpha"])
         if type(alpha) not in (int, float) or alpha <= 0:
             raise UserError(f"{self._path}: lora_alpha={shown(alpha)} for {module}. Expected a number above 0.")
         return alpha / (math.sqrt(rank) if self._config.get("use_rslora") else rank)

@@ -127,12 +127,20 @@ def test_a_base_with_another_head(bert, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [{"use_rslora": True}, {"alpha_pattern": {"query": 12.0}}, {"lora_alpha": 1}])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"use_rslora": True},
+        {"alpha_pattern": {"query": 12.0}},
+        {"alpha_pattern": {r"layer\.\d+\..*\.query": 12.0, "uery": 1.0}},
+        {"lora_alpha": 1},
+    ],
+)
 def test_factors(bert, tmp_path, more):
     """Of a rank-stabilized LoRA, and of one kind of kernel: as if B had them."""
     rank, alpha = 3, more.get("lora_alpha", 6)
     factors = {name: alpha / (math.sqrt(rank) if "use_rslora" in more else rank) for name in ("query", "value")}
-    factors["query"] = more.get("alpha_pattern", {}).get("query", factors["query"] * rank) / rank
+    factors["query"] = next(iter(more.get("alpha_pattern", {}).values()), factors["query"] * rank) / rank
     if "use_rslora" in more:
         factors["query"] = alpha / math.sqrt(rank)
 
@@ -162,6 +170,7 @@ def _with(end, change):
         ({"init_lora_weights": "pissa"}, None, "init_lora_weights=pissa"),
         ({"r": 0}, None, r"r=0\. Expected a number from 1"),
         ({"lora_alpha": 0}, None, r"lora_alpha=0 for .*Expected a number above 0"),
+        ({"alpha_pattern": {"layer.(1": 2.0}}, None, r"alpha_pattern: missing \).*Expected regular expressions"),
         ({}, _without("0.attention.self.query.lora_B.weight"), "query.lora_B.weight is missing, expected float 16 x 3"),
         ({}, _with("lora_A.weight", lambda a: np.pad(a, [(0, 0), (0, 8)])), "float32 3 x 24, expected .* 3 x 16 "),
         ({}, _with("lora_B.weight", lambda b: b * np.nan), "contains NaN or infinite values"),
