@@ -118,8 +118,8 @@ def roles_in_files(answerer, path, target_path=None):
     ids = []
     for name, file_path, lines in zip(names, paths, sides, strict=False):
         with located(file_path):
-            prepare = answerer.problem.input_text if answerer.problem and name == "inputs" else str
-            ids.append([[*answerer.encoders[name].encode(prepare(line)), EOS_ID] for line in lines])
+            texts = _encoded_texts(answerer.problem, lines, sides[0]) if names[0] == "inputs" else lines
+            ids.append([[*answerer.encoders[name].encode(text), EOS_ID] for text in texts])
     if sides and len(names) > len(sides):
         progress = Progress("translating", "sentences", len(sides[0]))
         translations = answerer.translate(sides[0], split_sentences="never", on_progress=progress.add)
@@ -135,6 +135,15 @@ def roles_in_files(answerer, path, target_path=None):
         roles = head_roles(answerer.model, ids_by_name, progress.add, attending_features(answerer.problem))
     progress.done()
     return roles
+
+
+def _encoded_texts(problem, lines, sources):
+    """Returns source lines, or the translations of `sources`, in the form in which the model reads them."""
+    if problem is None:
+        return lines
+    if lines is sources:
+        return [*map(problem.encoded_text, sources)]
+    return [problem.encoded_target(line, source) for line, source in zip(lines, sources, strict=True)]
 
 
 def _sorted(totals):

@@ -119,9 +119,28 @@ def test_roles_over_the_lines_of_files(tmp_path, caplog):
 
 
 @pytest.mark.slow
+def test_texts_are_measured_as_the_model_reads_them(tmp_path):
+    """For example, with symbols instead of protected texts."""
+    translator = make_translator()
+    problem = types.SimpleNamespace(
+        task="sequence_to_sequence",
+        features={"inputs": 2, "targets": 2},
+        encoded_text=str.swapcase,
+        encoded_target=lambda target, text: target + text,
+    )
+    answerer = types.SimpleNamespace(model=translator.model, encoders=translator.encoders, problem=problem)
+    text, target = tmp_path / "text", tmp_path / "target"
+    text.write_text("AB\n")
+    target.write_text("b\n")
+    encode = translator.encoders["inputs"].encode
+    ids = {"inputs": [[*encode("ab"), 1]], "targets": [[*encode("bAB"), 1]]}
+    assert roles_in_files(answerer, str(text), str(target)) == head_roles(translator.model, ids)
+
+
+@pytest.mark.slow
 def test_a_model_of_another_task_is_measured_over_its_text(tmp_path):
     translator = make_translator()
-    problem = types.SimpleNamespace(task="classification", features={"inputs": 2, "targets": 2}, input_text=str)
+    problem = types.SimpleNamespace(task="classification", features={"inputs": 2, "targets": 2}, encoded_text=str)
     classifier = types.SimpleNamespace(model=translator.model, encoders=translator.encoders, problem=problem)
     (tmp_path / "text").write_text("ab\nabc\n")
     roles = roles_in_files(classifier, str(tmp_path / "text"))
