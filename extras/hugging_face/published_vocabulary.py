@@ -53,6 +53,11 @@ _OF_GPT2 = {
     "model": _BPE | {"end_of_word_suffix": None},
 }
 _OF_GPT = {**_OF_BERT, "normalizer": _OF_BERT["normalizer"] | {"lowercase": True}, "model": _BPE}
+# Transformers' classes that split texts as one of our kinds of vocabularies, by the class that an export names.
+_CLASSES = {
+    None: ("RobertaTokenizer", "GPT2Tokenizer"),
+    "BertTokenizer": ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer"),
+}
 _WAYS = {"WordPiece": _OF_BERT | {"model": _WORD_PIECE}, "BPE": _OF_GPT2, WORD_END: _OF_GPT}
 
 
@@ -131,7 +136,9 @@ def vocabulary_of(folder):
     """
     with tempfile.TemporaryDirectory() as work_dir:
         try:
-            yield _read_folder(folder, work_dir)
+            vocabulary = _read_folder(folder, work_dir)
+            _check_class(folder, vocabulary)
+            yield vocabulary
         except UserError as error:  # the user does not know the temporary folder, so the message must not name it
             raise UserError(_in_users_words(str(error), work_dir, folder)) from None
 
@@ -176,6 +183,20 @@ def _read_folder(folder, work_dir):
     return published(open_encoder(os.path.join(work_dir, _FILES[kind][0])))
 
 
+def _check_class(folder, vocabulary):
+    """Raises `UserError` if Transformers reads the vocabulary with a class that may split texts in another way."""
+    if files.exists(os.path.join(folder, _WHOLE)):  # shows how texts are split
+        return
+    ours = vocabulary.tokenizer.get("tokenizer_class")
+    known = _CLASSES.get(ours, (ours,))
+    for path in (os.path.join(folder, name) for name in (_CONFIG, "config.json")):
+        config = files.read_json(path, {"tokenizer_class?": str | None}) if files.exists(path) else {}
+        if theirs := config.get("tokenizer_class"):
+            expected = f"{' or '.join(known)}, because another way to split texts is not supported here"
+            check(path, "tokenizer_class", theirs, theirs.removesuffix("Fast") in known, expected)
+            return
+
+
 def _settings(config, tokenizer, path, settings_of):
     """Returns the settings of `tokenizer_config.json` and `tokenizer.json`. Raises `UserError` if they disagree."""
     settings = files.read_json(config, _CONFIG_SCHEMA) if files.exists(config) else {}
@@ -196,6 +217,8 @@ def _contents(model, path):
     check_schema(ids, {str: int}, f"{path}: 'vocab'")
     check_schema([[merge] if isinstance(merge, str) else merge for merge in merges], [[str]], f"{path}: 'merges'")
     if model["type"] == "WordPiece":
+        if sorted(ids.values()) != [*range(len(ids))]:
+            raise UserError(f"{path}: 'vocab': expected the ids 0 to {len(ids) - 1:,}, each once.")
         contents = [_lines(sorted(ids, key=ids.get), path)]
     else:
         merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in merges]

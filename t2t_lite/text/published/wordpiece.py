@@ -17,7 +17,9 @@ from t2t_lite.text.published.published_encoder import PublishedEncoder
 from t2t_lite.text.vocabulary import tf_joined
 
 ENDING = "vocab.txt"
-_SCHEMA = {"do_lower_case?": bool | None, "strip_accents?": bool | None, "tokenize_chinese_chars?": bool | None}
+_SCHEMA = dict.fromkeys(
+    ("do_lower_case?", "strip_accents?", "tokenize_chinese_chars?", "do_basic_tokenize?"), bool | None
+)
 LONGEST_WORD = 100  # a word with more characters is unknown
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _RESERVED = ("[PAD]", "[SEP]", "[UNK]")  # the pieces for padding, end of sentence and unknown words
@@ -105,7 +107,7 @@ def _configured_lower(path):
     path = path.removesuffix(ENDING) + published_encoder.CONFIG
     config = files.read_json(path, _SCHEMA) if files.exists(path) else {}
     lower = config.get("do_lower_case")
-    for name, expected in (("strip_accents", lower), ("tokenize_chinese_chars", True)):
+    for name, expected in (("strip_accents", lower), ("tokenize_chinese_chars", True), ("do_basic_tokenize", True)):
         if config.get(name) not in (None, expected):
             raise UserError(
                 f"{path}: {name}={config[name]} with do_lower_case={lower} is not supported; only BERT's own "

@@ -35,9 +35,10 @@ def refuses_import(folder, tmp_path, words, **options):
     assert not (tmp_path / "run").exists()
 
 
-def configure(folder, **values):
-    """Changes a folder's config.json."""
-    pathlib.Path(folder, "config.json").write_text(json.dumps(config_of(folder) | values))
+def configure(folder, file="config.json", **values):
+    """Changes a folder's config.json or another JSON file, which need not exist."""
+    path = pathlib.Path(folder, file)
+    path.write_text(json.dumps((config_of(folder, file) if path.exists() else {}) | values))
 
 
 def changed(folder, target, name, change):

@@ -195,10 +195,21 @@ def test_other_files_that_do_not_fit_are_named(tmp_path):
     config = pathlib.Path(folder, "tokenizer_config.json")
     config.write_text(json.dumps({"do_lower_case": True, "strip_accents": False}))
     refuses_import(folder, tmp_path, "strip_accents=False with do_lower_case=True")
+    config.write_text(json.dumps({"do_basic_tokenize": False}))
+    refuses_import(folder, tmp_path, "do_basic_tokenize=False")
     config.unlink()
     with open(f"{folder}/vocab.txt", "a") as file:
         file.write("more\n")
     refuses_import(folder, tmp_path, f"vocab_size={len(PIECES)}. Expected at least {len(PIECES) + 1}")
+
+
+@pytest.mark.parametrize("name", ["tokenizer_config.json", "config.json"])
+def test_a_class_that_splits_texts_in_another_way_is_refused(tmp_path, name):
+    """Such as that of Japanese models, whose words MeCab finds."""
+    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
+    configure(folder, tokenizer_class="BertTokenizerFast")
+    configure(folder, name, tokenizer_class="BertJapaneseTokenizer")
+    refuses_import(folder, tmp_path, f"{name}: tokenizer_class=BertJapaneseTokenizer. Expected BertTokenizer or ")
 
 
 @pytest.mark.slow

@@ -65,6 +65,9 @@ def test_damaged_pieces_and_merges(folder):
     for vocab in ([], {"[UNK]": "0"}, *({**said["model"]["vocab"], piece: 99} for piece in ("a\nb", "\ud83d"))):
         write(folder, changed(said, "model", vocab=vocab))
         refused(folder, "tokenizer.json: 'vocab': ")
+    vocab = {piece: i + (i > 6) for piece, i in said["model"]["vocab"].items()}
+    write(folder, changed(said, "model", vocab=vocab))
+    refused(folder, f"tokenizer.json: 'vocab': expected the ids 0 to {len(vocab) - 1}, each once")
     for merges in ([7], [["a", 2]], [None]):
         write(folder, GPT2 | {"model": BPE | {"vocab": {"a": 0}, "merges": merges}})
         refused(folder, "tokenizer.json: 'merges': ")
