@@ -17,7 +17,6 @@ from t2t_lite.layers.attention_kinds import kinds_of
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
 
-PAD, EOS = "<pad>", "</s>"
 _ANY_SIZE = ("hidden_size", "filter_size", "num_heads", "num_encoder_layers", "num_decoder_layers", "max_position")
 _EITHER = (False, True)
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH", "swiglu": "SWISH"}
