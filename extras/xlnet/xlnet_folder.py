@@ -20,9 +20,19 @@ def _complete(path, config):
     config["clamp_len"] = max(config["clamp_len"], 0)  # -1 means no limit in Hugging Face's config
 
 
+def _attentions(config):
+    """Returns the attention of each layer, or a single one for all layers, as a list of dicts."""
+    kinds = config.get(
+        "self_attention"
+    )  # None in an import, whose arguments are "self_attention.clamp_length" and so on
+    return kinds if isinstance(kinds, list) else [kinds]
+
+
 def _limits(config):
+    first, *others = _attentions(config)
     return {
-        **dict.fromkeys(("max_position", "position_layout", "self_attention", "head", "last_id")),
+        **dict.fromkeys(("max_position", "position_layout", "head", "last_id")),
+        "self_attention": None if all(other == first for other in others) else (first,),
         "attention_bias": (False,),
         "softmax_bias": (False, True),
     }
@@ -63,7 +73,7 @@ def xlnet():
                 "self_attention.clamp_length",
                 int,
                 usual=-1,
-                value=lambda config: config["self_attention"]["clamp_length"] or -1,
+                value=lambda config: _attentions(config)[0]["clamp_length"] or -1,
             ),
             only("attn_type", "bi", usual="bi"),
             only("untie_r", True, None, is_written=False),

@@ -5,8 +5,10 @@ import logging
 import numpy as np
 import pytest
 
-from t2t_lite.export import export_saved_model
+from t2t_lite import registry
+from t2t_lite.export import export_saved_model, formats
 from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
+from t2t_lite.extras.xlnet.xlnet import XLNet
 from tests.export.served import served
 from tests.extras.hugging_face.family_rows import WRITTEN, FamilyRow, families_are_as_published
 from tests.extras.hugging_face.folders import config_of, configure, refuses_import
@@ -37,6 +39,18 @@ test_its_configuration_is_as_published = families_are_as_published(
         )
     ]
 )  # fmt: skip
+
+
+def test_layers_with_different_attention_are_refused():
+    clamped = {"type": "relative_segments", "clamp_length": 4}
+    different, same = (
+        XLNet(20, hidden_size=8, filter_size=8, num_heads=2, num_layers=2, self_attention=[clamped, other])
+        for other in ("relative_segments", clamped)
+    )
+    (reason,) = formats.obstacles("hugging_face", different)
+    assert "expected relative_segments(clamp_length=4, " in reason
+    assert not formats.obstacles("hugging_face", same)
+    assert registry.family("xlnet").written(same.config, "XLNetModel", {})["clamp_len"] == 4
 
 
 @pytest.mark.slow
