@@ -25,6 +25,7 @@ _MAY_STAY_OPEN = {
 _NOT_TRANSLATED = {"code", "script", "style", "textarea", "svg", "math"}
 _BLANKS = re.compile(r"[ \t\n\f\r]+")  # HTML's white space; a no-break space is text
 _EDGE = " \t\n\f\r"
+_LINE_END = re.compile(r"\r\n|\n|\r")
 _UNFINISHED = re.compile(r"<(?:[A-Za-z/!?])[^<>]*\Z")
 _Item = collections.namedtuple("_Item", "kind raw text")  # kind: "text", "tag" (inline), "block" or "raw"
 
@@ -152,8 +153,13 @@ def _joined(items):
 def _with_tags(text, piece, tags):
     """Returns a translation as HTML, or None if its tags are not those of its piece, or its elements overlap.
 
-    None is also returned if an element has become empty: a SavedModel appends the tags that its model has lost.
+    None is also returned if an element has become empty: a SavedModel appends the tags that its model has lost. In a
+    piece, white space inside a tag is one space; the result has the original tags.
     """
+    originals = collections.defaultdict(collections.deque)
+    for tag in tags:
+        originals[_BLANKS.sub(" ", tag)].append(tag)
+    tags = [_BLANKS.sub(" ", tag) for tag in tags]
     any_tag = "(" + "|".join(map(re.escape, sorted({*tags}, key=len, reverse=True))) + ")"
     parts = re.split(any_tag, text)
     found, others = parts[1::2], parts[::2]
@@ -161,7 +167,9 @@ def _with_tags(text, piece, tags):
         return None
     if _count_empty(parts) > _count_empty(re.split(any_tag, piece)):
         return None
-    return "".join(part if at % 2 else html.escape(part, quote=False) for at, part in enumerate(parts))
+    return "".join(
+        originals[part].popleft() if at % 2 else html.escape(part, quote=False) for at, part in enumerate(parts)
+    )
 
 
 def _count_empty(parts):
@@ -283,6 +291,10 @@ class _Parser(html.parser.HTMLParser):
     def handle_data(self, data):
         """See `html.parser`."""
         self._starts.append((self.end, self._kind("text")))
+        if self._num_open["pre"]:  # browsers show its line ends, so each of its lines is a text
+            for match in _LINE_END.finditer(data):
+                places = ((self.end + match.start(), "block"), (self.end + match.end(), "text"))
+                self._starts += [(place, self._kind(kind)) for place, kind in places]
 
     handle_entityref = handle_charref = handle_data
 

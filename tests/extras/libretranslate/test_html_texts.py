@@ -61,6 +61,21 @@ def test_translations_are_escaped_and_their_tags_come_through():
     assert HTMLTexts("<p>a</p>", False).with_translations(["<script>&"]) == "<p>&lt;script&gt;&amp;</p>"
 
 
+def test_tags_with_line_breaks_come_through():
+    document = "see <a\n  href=x>the  house</a>"
+    texts = HTMLTexts(document, True)
+    assert texts.pieces == ["see <a href=x>the house</a>"]
+    assert texts.with_translations(["<a href=x>Haus</a> hier"]) == "<a\n  href=x>Haus</a> hier"
+
+
+@pytest.mark.parametrize("protects_tags", [True, False])
+def test_lines_of_preformatted_text_stay_lines(protects_tags):
+    document = "a\nb<pre>\none\n  two\r\n\nthree <b>x</b>\n</pre><pre class=notranslate>c\nd</pre>"
+    texts = HTMLTexts(document, protects_tags)
+    assert texts.pieces == ["a b", "one", "two", *(["three <b>x</b>"] if protects_tags else ["three", "x"])]
+    assert texts.with_translations(texts.pieces) == document.replace("a\nb", "a b")
+
+
 def test_tags_around_a_whole_text_stay_outside():
     texts = HTMLTexts(" <a href='x'> <b>Hello</b> world <img> </a> ", True)
     assert texts.pieces == ["<b>Hello</b> world"]
