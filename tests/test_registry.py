@@ -197,6 +197,17 @@ def test_help_string_lists_every_name_under_its_first_word():
         assert [line.split("* ")[1] for line in section if "* " in line] == names
 
 
+@pytest.mark.parametrize("hook", ["packed_length", "decode_hooks", "hparams", "example_reading_spec", "preprocess"])
+def test_what_a_ported_problem_says_in_vain_is_told(hook, caplog):
+    mixin = type("Mixin", (), {hook: property(lambda self: 256)})
+    ported = registry.register_problem("my_fake_too")(type("Ported", (mixin, Fake), {}))
+    registry.register_problem("my_fake_three")(type("PortedToo", (ported,), {}))
+    for name in ("my_fake_too", "my_fake_three"):
+        registry.Registries.problems.remove(name)
+    (record,) = caplog.records
+    assert f"my_fake_too: defines {hook}, which only tensor2tensor uses" in record.getMessage()
+
+
 def test_a_thread_waits_for_names_that_another_one_imports(tmp_path, monkeypatch):
     names = Registry("slow names")
     text = "import time\nfrom t2t_lite import registry\ntime.sleep(0.2)\nregistry.slow_names.register('slow')(dict)\n"

@@ -118,7 +118,7 @@ def roles_in_files(answerer, path, target_path=None):
     ids = []
     for name, file_path, lines in zip(names, paths, sides, strict=False):
         with located(file_path):
-            texts = _encoded_texts(answerer.problem, lines, sides[0]) if names[0] == "inputs" else lines
+            texts = _encoded_texts(answerer.problem, name, lines, sides[0]) if names[0] == "inputs" else lines
             ids.append([[*answerer.encoders[name].encode(text), EOS_ID] for text in texts])
     if sides and len(names) > len(sides):
         progress = Progress("translating", "sentences", len(sides[0]))
@@ -137,12 +137,12 @@ def roles_in_files(answerer, path, target_path=None):
     return roles
 
 
-def _encoded_texts(problem, lines, sources):
-    """Returns source lines, or the translations of `sources`, in the form in which the model reads them."""
+def _encoded_texts(problem, name, lines, sources):
+    """Returns lines of a feature of a translation problem in the form in which the model reads them."""
     if problem is None:
         return lines
-    if lines is sources:
-        return [*map(problem.encoded_text, sources)]
+    if name == "inputs":
+        return [*map(problem.encoded_text, lines)]
     return [problem.encoded_target(line, source) for line, source in zip(lines, sources, strict=True)]
 
 

@@ -21,10 +21,11 @@ def _complete(path, config):
 
 
 def _attentions(config):
-    """Returns the attention of each layer, or a single one for all layers, as a list of dicts."""
-    kinds = config.get(
-        "self_attention"
-    )  # None in an import, whose arguments are "self_attention.clamp_length" and so on
+    """Returns the attention of each layer, or a single one for all layers, as a list of dicts.
+
+    In an import, whose arguments are "self_attention.clamp_length" and so on, the list is [None].
+    """
+    kinds = config.get("self_attention")
     return kinds if isinstance(kinds, list) else [kinds]
 
 

@@ -42,7 +42,9 @@ def warn_of_unread(names, hparams, model_class, where, varied=()):
     """
     is_known = issubclass(model_class, SequenceModel) and not model_class.reads_any()
     for name in names:
-        because = _reason(name, hparams, varied) or (is_known and _reason_of_model(name, hparams, model_class, varied))
+        because = reason_unread(name, hparams, varied) or (
+            is_known and _reason_of_model(name, hparams, model_class, varied)
+        )
         if because:
             LOGGER.warning(f"{where}: {name} has no effect with {because}")
 
@@ -67,7 +69,7 @@ def describe_unused_kinds(model, hparams):
     return lines
 
 
-def _reason(name, hparams, varied):
+def reason_unread(name, hparams, varied=()):
     """Returns the setting due to which a setting of training is not read, and what would read it; "" if it is read."""
     for patterns, other, words in _READ_IF:
         if other in varied or not any(fnmatch.fnmatch(name, pattern) for pattern in patterns.split()):
@@ -78,7 +80,7 @@ def _reason(name, hparams, varied):
 
 
 def _reason_of_model(name, hparams, model_class, varied):
-    """Like `_reason`, for the options of `pos` and of kinds of layers, such as `max_relative_position`."""
+    """Like `reason_unread`, for the options of `pos` and of kinds of layers, such as `max_relative_position`."""
     if name in _OF_POSITIONS:
         is_read = "pos" in {*varied, *settings_without_effect(model_class)} or hparams.pos == _OF_POSITIONS[name]
         return "" if is_read else f"pos={hparams.pos}. Expected pos={_OF_POSITIONS[name]}."

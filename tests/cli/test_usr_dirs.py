@@ -145,22 +145,6 @@ def test_the_command_that_ports_a_folder_names_the_folder_of_the_import(usr_dir)
         registry.import_usr_dir(str(folder))
 
 
-class Named:
-    def __init__(self, was_reversed=False, was_copy=False):
-        pass
-
-
-@pytest.mark.parametrize("hook", ["packed_length", "decode_hooks", "hparams", "example_reading_spec", "preprocess"])
-def test_what_a_ported_problem_says_in_vain_is_told(hook, caplog):
-    mixin = type("Mixin", (), {hook: property(lambda self: 256)})
-    ported = registry.register_problem("my_fake_too")(type("Ported", (mixin, Named), {}))
-    registry.register_problem("my_fake_three")(type("PortedToo", (ported,), {}))
-    for name in ("my_fake_too", "my_fake_three"):
-        registry.Registries.problems.remove(name)
-    (record,) = caplog.records
-    assert f"my_fake_too: defines {hook}, which only tensor2tensor uses" in record.getMessage()
-
-
 def test_the_users_own_interrupt_while_a_folder_is_imported_is_one(usr_dir):
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background may ignore it
     text = "import signal\nsignal.raise_signal(signal.SIGINT)\nfor _ in range(10):\n    pass\n"

@@ -8,6 +8,7 @@ from keras import ops
 
 from t2t_lite.errors import UserError
 from t2t_lite.models.fine_tuning import is_embedding, parameters
+from t2t_lite.models.unread_settings import reason_unread
 from t2t_lite.training.optimization.schedules import ProductSchedule
 
 _LAYER = re.compile(r"(?:^|/)(\w+)/\1_(\d+)/")  # matches transformer/encoder/encoder_3/…
@@ -86,11 +87,8 @@ OPTIMIZERS = {
     "adafactor": _adafactor,
     "sgd": lambda hparams, **options: keras.optimizers.SGD(**options),
 }
-
-
-# {optimizer: the hyperparameters that are decays of its moments}; all others have those of Adam
-_DECAYS = {"sgd": (), "adafactor": ("optimizer_adafactor_beta1",)}
-_ADAMS = ("optimizer_adam_beta1", "optimizer_adam_beta2")
+# The decays of averages. Each optimizer reads some of them.
+_DECAYS = ("optimizer_adam_beta1", "optimizer_adam_beta2", "optimizer_adafactor_beta1", "ema_decay")
 
 
 def make_optimizer(hparams, train_steps, model=None):
@@ -127,8 +125,8 @@ def make_optimizer(hparams, train_steps, model=None):
 def _check_decays(hparams):
     """Raises `UserError` for a decay that is 1 in the dtype of the weights, so that an average would never change."""
     dtype = keras.DTypePolicy(hparams.dtype_policy).variable_dtype
-    for name in (*_DECAYS.get(hparams.optimizer, _ADAMS), "ema_decay"):
-        if float(ops.cast(hparams.get(name), dtype)) == 1:
+    for name in _DECAYS:
+        if not reason_unread(name, hparams) and float(ops.cast(hparams.get(name), dtype)) == 1:
             raise UserError(
                 f"{name}={hparams.get(name)}: rounded to {dtype}, the dtype of the weights, this number is 1, so the "
                 f"average would never change. Expected a smaller number, or dtype_policy=mixed_{dtype}."
