@@ -66,7 +66,7 @@ class MaskedLanguageModelTask(EncoderTask):
         Raises:
             UserError: the text has no mask or is too long.
         """
-        (text,) = super().texts(text)
+        text = self.problem.input_text(*super().texts(text))
         if self.mask[1] not in text:
             raise UserError(f"has no {self.mask[1]}. Expected {self.mask[1]} in place of each piece to predict.")
         row = [*self.encode(text), EOS_ID]

@@ -34,6 +34,8 @@ def test_the_parts_between_masks_are_encoded_one_by_one():
     with pytest.raises(UserError, match="2 texts"):
         own.read(("the [MASK]", "red"), 9)
     assert own.texts(("the", "red")) == ("the", "red")  # pairs are read for features
+    own.problem.input_text = lambda text: text.replace("#", "")
+    assert own.read("#the [MASK]", 9) == Reading([[7, 3, 1]]) == own.whole("#the [MASK]", 9)
 
 
 def test_a_vocabulary_without_a_mask_reads_texts_for_features_alone():
