@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PYTHON ?= $(shell for python in python3.11 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: install imports without quickstart mutants test test-all test-fast test-backends test-beam test-peers test-serving bench lint docs release clean
+.PHONY: install imports without quickstart mutants test test-all test-fast test-backends test-beam test-oldest test-peers test-serving bench lint docs release clean
 
 install: $(STAMP)
 
@@ -27,7 +27,15 @@ BACKENDS_NEEDS := import configparser; c = configparser.ConfigParser(); c.read('
 	own = [n for n in c['options']['install_requires'].split('\n') if n.startswith(('keras', 'sacrebleu'))]; \
 	print(*map(repr, c['options.extras_require']['backends'].split('\n')[1:] + own))
 
-$(STAMP) $(PEERS_VENV)/.installed $(BEAM_VENV)/.installed $(BACKENDS_VENV)/.installed: setup.cfg setup.py pyproject.toml
+# The oldest versions that setup.cfg allows, of what the package and its extras require; the newest of what only tests use.
+OLDEST_VENV := .venv-oldest
+$(OLDEST_VENV)/.installed: PACKAGES = --editable '.[test]' $(shell $(PYTHON) -c "$(OLDEST)")
+OLDEST := import configparser; c = configparser.ConfigParser(); c.read('setup.cfg'); \
+	extras = [c['options.extras_require'][name] for name in ('catalogs', 'labels', 'parsing', 'serving', 'tune', 'web')]; \
+	needs = '\n'.join([c['options']['install_requires'], *extras]).split('\n'); \
+	print(*(repr(need.replace(' >= ', '==')) for need in needs if need))
+
+$(STAMP) $(PEERS_VENV)/.installed $(BEAM_VENV)/.installed $(BACKENDS_VENV)/.installed $(OLDEST_VENV)/.installed: setup.cfg setup.py pyproject.toml
 	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer found. Install it, or: make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	test -x $(@D)/bin/pip || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet $(PACKAGES)
@@ -67,6 +75,9 @@ test-backends: $(BACKENDS_VENV)/.installed
 		tests/models/test_encoding.py tests/models/test_keras_model.py tests/models/test_keras_model_files.py \
 		tests/training/test_keras_losses.py tests/backends \
 		$(OF_EXTRAS) || exit; done
+
+test-oldest: $(OLDEST_VENV)/.installed
+	$(OLDEST_VENV)/bin/pytest -n 2 --dist loadfile -m "not slow and not long" $(TEST)
 
 # Generation as an Apache Beam pipeline.
 test-beam: $(BEAM_VENV)/.installed
