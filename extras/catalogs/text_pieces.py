@@ -3,11 +3,15 @@
 import collections
 import re
 
+# A pair of braces with up to five levels of braces inside, as in {name}, {{name}} and ICU's messages.
+_BRACES = r"\{[^{}]*\}"
+for _ in range(5):
+    _BRACES = rf"\{{[^{{}}]*(?:{_BRACES}[^{{}}]*)*\}}"
 # Matches placeholders of printf, which may have a position (%1$s) or a name (%(name)s), placeholders in braces, and the
 # tags and entities of markup.
 PLACEHOLDERS = re.compile(
     r"%%|%(?:[0-9]+\$|\([0-9A-Za-z_.]+\))?[-+0#']*(?:[0-9]+|\*)?(?:\.(?:[0-9]+|\*))?(?:hh?|ll?|[jztLq])?[@a-zA-Z]\b"
-    r"|%(?:[0-9]+\$)?@|[%$#]?\{[^{}]*\}|</?[A-Za-z][^<>]*>|&#?[0-9A-Za-z]+;"
+    rf"|%(?:[0-9]+\$)?@|[%$#]?{_BRACES}|</?[A-Za-z][^<>]*>|&#?[0-9A-Za-z]+;"
 )
 _FIXED = re.compile(rf"[\r\n\t]+|{PLACEHOLDERS.pattern}")
 

@@ -6,7 +6,8 @@ from t2t_lite.extras.catalogs.text_pieces import PLACEHOLDERS, TextPieces
 
 FOUND = {
     "%s and %1$s, %d%%": ["%s", "%1$s", "%d", "%%"], "%(name)s %@ %2$@ %5.2f %-3ld %.*f": 6,
-    "${a} #{b} %{c} {0:.2f} {}": 5,
+    "${a} #{b} %{c} {0:.2f} {}": 5, "{{a}} {{ b }} {{{c}}} %{{d}}": ["{{a}}", "{{ b }}", "{{{c}}}", "%{{d}}"],
+    "You have {n, plural, =1 {one {x}} other {{y, select, a {{b}} other {c}}}}!": 1, "{ {a} } {b": ["{ {a} }"],
     "<b>x</b> <br/> <a href='%s'>": ["<b>", "</b>", "<br/>", "<a href='%s'>"], "a &amp; b &#160;": ["&amp;", "&#160;"],
     "100% of it, 50 % off": [], "A & B; 1 < 2 > 1": [], "%sure": [],
 }  # fmt: skip
