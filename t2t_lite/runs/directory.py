@@ -71,7 +71,7 @@ def accumulation_for(replicas, accumulation, earlier, keep_batches=True):
 
 
 def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_seed=None, mixed_precision=False):
-    """Returns the HParams of a resumed run, or the set of a new run, with `changes` applied.
+    """Returns the HParams of a resumed run, or the set of a new run, with `changes` applied; see `without_multistep`.
 
     Args:
         earlier: dict, the `hparams.json` of the resumed run, or {}.
@@ -92,7 +92,7 @@ def run_hparams(earlier, hparams_set=None, changes="", *, model=None, random_see
     if not _is_of_run(earlier, hparams_set):
         hparams = registry.hparams(hparams_set)
         check_set(hparams_set, hparams, model_class)
-        hparams = hparams.of_model(model_class).parse(changes)
+        hparams = without_multistep(hparams.of_model(model_class).parse(changes))
     else:
         hparams = parse_changes(hparams_of(earlier), changes)
     check_meaning(parse_assignments(changes, "--hparams"), model_class, "--hparams", hparams)

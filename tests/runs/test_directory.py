@@ -22,7 +22,6 @@ from t2t_lite.runs.directory import (
 )
 from t2t_lite.runs.run_config import write_run_config
 from t2t_lite.settings.config import HParams
-from t2t_lite.settings.tensor2tensor_names import without_multistep
 from tests.models.own_model import OwnModel
 
 
@@ -215,7 +214,7 @@ def test_a_set_of_another_model_is_refused(hparams_set, model, owner, name):
 )
 def test_multistep_adam_given_again_is_no_change(of_set, changes, monkeypatch):
     """A run remembers it as Adam with accumulation."""
-    made = without_multistep(run_hparams({}, of_set, changes))
+    made = run_hparams({}, of_set, changes)
     before = config(1, 1) | {"hparams_set": of_set, "hparams": made.values()}
     for again in ("", changes, f"gradient_accumulation_steps={made.gradient_accumulation_steps}"):
         assert run_hparams(before, of_set, again) == made

@@ -45,6 +45,13 @@ def test_describe_takes_sizes_and_changes(call):
     assert "8,192 source + 8,192 target tokens (2 replicas, accumulation 1)" in out
 
 
+def test_the_batches_of_multistep_adam_are_counted(call):
+    of_adam = "optimizer=multistep_adam,optimizer_multistep_accumulate_steps=8"
+    outs = [call(*DESCRIBE, f"--hparams={changes}")[1] for changes in (of_adam, "gradient_accumulation_steps=8")]
+    assert outs[0] == outs[1]
+    assert "32,768 source + 32,768 target tokens (1 replica, accumulation 8)" in outs[0]
+
+
 def test_describe_takes_the_vocabulary_of_the_data_where_there_is_one(call, tmp_path):
     of_data = ("--problem=algorithmic_identity_decimal40", f"--data_dir={tmp_path}")
     assert "12 ids" in call(*DESCRIBE, *of_data)[1].splitlines()[0]  # digits need no file
