@@ -11,6 +11,7 @@ from t2t_lite.models.fine_tuning import parameters, parts_of
 SENTENCE = 25  # assumed number of tokens per side; attention is then 1 % of the operations
 # Attributes of Keras' dense, convolutional and recurrent layers that hold the matrices applied to each position.
 _MATRICES = ("kernel", "recurrent_kernel", "depthwise_kernel", "pointwise_kernel")
+_BYTES = {"float32": 4, "float64": 8}  # per number; all other dtypes have half precision
 SCALARS = 3  # values all-reduced with the gradients: the objective, the loss in nats, and whether a machine stops
 
 
@@ -211,9 +212,10 @@ def training_memory(model, hparams, lengths):
     4.47 GB), and 3.88 GB for base with sentences of 50 tokens and 8,000 ids (estimate: 3.51 GB). Accumulated batches
     are assumed to be computed one after another; TensorFlow needs more memory if it computes several at the same time.
 
-    weights     4 bytes per parameter; 2 more in mixed precision, for the copies in half precision
-    gradients   4 bytes per trained parameter, 8 with accumulation; a tied embedding counts twice (look-up, softmax)
-    optimizer   8 bytes per trained parameter with Adam, 0 with SGD, rows and columns with Adafactor; 4 more with
+    weights     w bytes per parameter (4 in float32 and mixed precision, 2 in bfloat16); 2 more in mixed precision, for
+                the copies in half precision
+    gradients   w bytes per trained parameter, 2 w with accumulation; a tied embedding counts twice (look-up, softmax)
+    optimizer   2 w bytes per trained parameter with Adam, 0 with SGD, rows and columns with Adafactor; w more with
                 ema_decay
     activations all values that the backward pass needs (a: 4 bytes in float32, 2 in half precision; a dropout mask:
                 1 byte):
@@ -241,7 +243,8 @@ def training_memory(model, hparams, lengths):
     tied = any(layer is model.softmax for layer in model.token_embeddings().values())
     embedding = math.prod(model.softmax.embeddings.shape) if tied and model.softmax.embeddings.trainable else 0
     passed = _passed(model)
-    compute, hidden_size = 4 if model.compute_dtype == "float32" else 2, hparams.hidden_size
+    stored, compute = (_BYTES.get(dtype, 2) for dtype in (model.variable_dtype, model.compute_dtype))
+    hidden_size = hparams.hidden_size
     layers = [
         _layer_memory(layer, hidden_size, lengths[feature], lengths.get("inputs", 0), model.context_length, compute)
         for feature, stack in model.stacks().items()
@@ -255,9 +258,9 @@ def training_memory(model, hparams, lengths):
         elif isinstance(layer, LayerNormalization):
             kept += (4 + compute) * hidden_size
     return {
-        "weights": weights * (4 if compute == 4 else 6),
-        "gradients": 4 * (trained * (2 if hparams.gradient_accumulation_steps > 1 else 1) + embedding),
-        "optimizer": _optimizer_memory(model, hparams),
+        "weights": weights * (stored + compute * (compute != stored)),
+        "gradients": stored * (trained * (2 if hparams.gradient_accumulation_steps > 1 else 1) + embedding),
+        "optimizer": stored * _optimizer_numbers(model, hparams),
         "activations": round(hparams.batch_size * kept),
         "logits": 0 if model.softmax is None else round(hparams.batch_size * share * 12 * model.softmax.vocab_size),
     }
@@ -289,7 +292,8 @@ def sent_bytes(size, replicas):
     return 2 * (replicas - 1) / replicas * size
 
 
-def _optimizer_memory(model, hparams):
+def _optimizer_numbers(model, hparams):
+    """Returns how many numbers the optimizer stores, in the dtype of the weights."""
     shapes = [tuple(w.shape) for w in model.trainable_weights]
     weights = sum(map(math.prod, shapes))
     if hparams.optimizer == "adafactor":
@@ -299,7 +303,7 @@ def _optimizer_memory(model, hparams):
         kept += weights * (hparams.optimizer_adafactor_beta1 > 0)
     else:
         kept = 0 if hparams.optimizer == "sgd" else 2 * weights
-    return 4 * (kept + weights * (hparams.ema_decay > 0))
+    return kept + weights * (hparams.ema_decay > 0)
 
 
 def _layer_memory(layer, hidden_size, length, memory_length, context, compute):

@@ -160,6 +160,21 @@ def test_memory_of_weights_gradients_and_optimizer():
     assert accumulated["gradients"] == base["gradients"] + 4 * weights
 
 
+@pytest.mark.parametrize(
+    ("policy", "stored", "copies", "computed"),
+    [("mixed_bfloat16", 4, 2, 2), ("bfloat16", 2, 0, 2), ("float64", 8, 0, 8)],
+)
+def test_memory_in_other_dtypes(policy, stored, copies, computed):
+    of_float32, of_policy = (
+        training_memory(shapes_only(Transformer, hparams, VOCAB), hparams, SENTENCES)
+        for hparams in (SMALL, SMALL.parse(f"dtype_policy={policy}"))
+    )
+    assert of_policy["weights"] == of_float32["weights"] * (stored + copies) / 4
+    assert of_policy["gradients"] == of_float32["gradients"] * stored / 4
+    assert of_policy["optimizer"] == of_float32["optimizer"] * stored / 4
+    assert (of_policy["activations"] > of_float32["activations"]) == (computed > 4)
+
+
 @pytest.mark.parametrize(("model_class", "more"), [(Called, 0), (WithValues, 3)])
 def test_a_users_own_model_is_described_too(model_class, more):
     model = shapes_only(model_class, SMALL, VOCAB)
