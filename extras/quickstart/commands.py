@@ -29,7 +29,7 @@ _DROPOUTS = ((10_000, 0.3), (100_000, 0.2))  # (number of pairs, dropout for few
 _MOST_PASSES = 40  # maximum number of passes over the corpus; with more, a model would only memorize the corpus
 _FEWEST_STEPS = 100
 EVALUATIONS = 8
-_SHARE_OF_STEPS = 0.9  # training's share of the time; the rest is for evaluations and checkpoints
+SHARE_OF_STEPS = 0.9  # training's share of the time; the rest is for evaluations and checkpoints
 _SCHEMA = {"request": dict, "vocab_size?": int, "hparams_set": str, "hparams": str, "train_steps?": int}
 
 
@@ -145,7 +145,7 @@ def steps_for(seconds, seconds_per_step, passes_per_step):
         seconds_per_step: float, the measured time per step.
         passes_per_step: float, the fraction of the corpus that one step processes.
     """
-    affordable = int(seconds * _SHARE_OF_STEPS / seconds_per_step)
+    affordable = int(seconds * SHARE_OF_STEPS / seconds_per_step)
     return max(_FEWEST_STEPS, min(affordable, int(_MOST_PASSES / passes_per_step)))
 
 

@@ -1,5 +1,6 @@
 """The quickstart on the user's own pairs: trains a model within a time limit, translates and exports."""
 
+import math
 import os
 import shlex
 import shutil
@@ -104,10 +105,11 @@ def _measure_steps(plan, data, probe, start):
         flush=True,
     )
     if passes < _FEW_PASSES:
-        minutes = plan.request["minutes"] + (_FEW_PASSES / passes_per_step - steps) * seconds_per_step / 60
+        lacking = (_FEW_PASSES / passes_per_step - steps) * seconds_per_step
+        minutes = plan.request["minutes"] + lacking / commands.SHARE_OF_STEPS / 60
         LOGGER.warning(
             f"{passes:.1f} passes are few; {_FEW_PASSES} passes would give a much better model. To train longer, use "
-            f"--minutes={round(minutes, -1):.0f} and another --output_dir."
+            f"--minutes={10 * math.ceil(minutes / 10)} and another --output_dir."
         )
     return steps
 

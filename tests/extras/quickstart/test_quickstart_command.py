@@ -202,12 +202,23 @@ def test_own_pairs_become_a_model_that_is_served(own, quickstart, tmp_path):
 
 
 def test_few_passes_are_warned_of_with_the_minutes_of_ten(own, quickstart, monkeypatch):
-    """40 of 36,000 pairs a step: 100 steps are a ninth of a pass; ten passes are 8,900 steps more, 74.2 minutes."""
+    """40 of 36,000 pairs a step: 100 steps are a ninth of a pass; ten passes are 8,900 steps more, 74.2 minutes.
+
+    Steps are nine tenths of the time.
+    """
     monkeypatch.setattr(own_files, "find_manifest", lambda *_: {"splits": {"train": {"examples": 36_000}}})
     monkeypatch.setattr(commands, "steps_for", lambda *arguments: 100)
     status, lines, err, _ = quickstart(*own)
-    assert status == 0 and "--minutes=80" in err and "0.1 passes" in err
+    assert status == 0 and "--minutes=100" in err and "0.1 passes" in err
     assert [line for line in lines if "about 1 minutes and make 0.1 passes over the 36,000 pairs" in line]
+
+
+def test_the_advised_minutes_are_more_than_those_given(own, quickstart, monkeypatch):
+    """40 of 3,600 pairs a step: 880 steps are 9.8 passes, 10 seconds less than ten."""
+    monkeypatch.setattr(own_files, "find_manifest", lambda *_: {"splits": {"train": {"examples": 3_600}}})
+    monkeypatch.setattr(commands, "steps_for", lambda *arguments: 880)
+    status, _, err, _ = quickstart(*own)
+    assert status == 0 and "--minutes=20" in err
 
 
 def test_another_request_is_refused(own, quickstart):
