@@ -98,7 +98,7 @@ def albert_large():
 
 @register_hparams(model="transformer_encoder")
 def albert_xlarge():
-    """ALBERT xlarge: 24 layers of 2048."""
+    """ALBERT xlarge: 24 layers of 2048, with the 16 heads of the published model; the paper's rule would give 32."""
     return changed(albert_large(), hidden_size=2048, filter_size=8192)
 
 
