@@ -25,11 +25,15 @@ class TextPieces:
 
     Attributes:
         pieces: list of str, the pieces to translate. Each piece is on a single line and contains letters.
+        has_open_braces: bool, whether a brace to translate lacks its counterpart in the text.
     """
 
     def __init__(self, text, keeps=None):
-        self._text, self._parts = text, []
-        kept, end = keeps(text) if keeps else [], 0
+        self._text, self._parts, end = text, [], 0
+        kept = keeps(text) if keeps else []
+        fixed = [*kept, *(match.span() for match in PLACEHOLDERS.finditer(text))]
+        braces = (match.start() for match in re.finditer("[{}]", text))
+        self.has_open_braces = not all(any(first <= at < last for first, last in fixed) for at in braces)
         for match in _FIXED.finditer(text):
             if any(first <= match.start() and match.end() <= last for first, last in kept):
                 continue

@@ -44,7 +44,9 @@ class XliffCatalog(Catalog):
         found, count = iter(lines), 0
         for unit, target, texts in self._slots:
             translations = [pieces.joined([next(found) for _ in pieces.pieces]) for *_, pieces in texts]
-            if None in translations:
+            # An ICU message around an inline element is divided, so that its keywords would be translated.
+            is_divided = len(texts) > 1 and any(pieces.has_open_braces for *_, pieces in texts)
+            if is_divided or None in translations:
                 continue
             count += 1
             for (node, place, _), translation in zip(texts, translations, strict=True):

@@ -36,3 +36,10 @@ def test_what_is_kept_stays_within_its_piece():
     assert pieces.joined([": jetzt %s", "x"]) == "%d: jetzt %s\nx %d"
     assert pieces.joined(["Jetzt", "x"]) is pieces.joined(["Jetzt %s %s", "x"]) is pieces.joined(["%s", " "]) is None
     assert TextPieces("%s", lambda text: [(0, 2)]).pieces == []
+
+
+@pytest.mark.parametrize("text", ["{a", "a}", "}{", "{n, plural, one {", "{a} {{b}} }"])
+def test_braces_without_their_counterparts(text):
+    assert TextPieces(text).has_open_braces
+    assert not TextPieces(text, lambda text: [(0, len(text))]).has_open_braces
+    assert not TextPieces("{a} {{b}}").has_open_braces

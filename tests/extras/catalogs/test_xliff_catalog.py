@@ -72,6 +72,15 @@ def test_a_unit_whose_translation_lacks_something_stays_empty(path):
     assert counts == [2, 2] and units["b"].target_dom is None and not units["e"].target
 
 
+def test_an_icu_message_around_an_element_stays_empty(path):
+    message = '{n, plural, =1 {one {x}} other {<x id="1"/> days}}'
+    path.write_text(TEXT.replace("The red house", message), encoding="utf-8")
+    units, counts, _ = filled(path)
+    assert counts == [3, 1] and units["a"].target_dom is None
+    path.write_text(TEXT.replace("The red house", "Missing {"), encoding="utf-8")
+    assert str(filled(path)[0]["a"].target) == "MISSING {"
+
+
 def test_pairs_are_finished_units_without_codes(path):
     removed = collections.Counter()
     assert [*read_corpus([str(path)], None, ("en", "de"), removed)] == [{"inputs": "Done", "targets": "Fertig"}]
