@@ -3,10 +3,10 @@
     t2t-quickstart                               # on the embedded phrasebook: about ten minutes on two CPU cores
     t2t-quickstart --train_files=a.en,a.de --minutes=30
 
-The second command uses your own pairs, in any format that t2t-datagen's translate_own accepts. The vocabulary, the
-hyperparameters and the number of steps are chosen for these pairs, this machine and the time limit. Both commands print
-the commands that they run, and write to --output_dir. Existing results are reused, so a stopped run can continue;
-delete the folder to start over.
+The second command uses your own pairs, in any format for which t2t-datagen's translate_own needs no other flags; for
+pairs in one file, such as pairs.tsv, add --languages=en,de. The vocabulary, the hyperparameters and the number of steps
+are chosen for these pairs, this machine and the time limit. Both commands print the commands that they run, and write
+to --output_dir. Existing results are reused, so a stopped run can continue; delete the folder to start over.
 """
 
 import os
@@ -23,7 +23,7 @@ _STEPS = Range(1, COUNT.most)
 _MINUTES = Range(5, 100_000)
 _MODES = {
     "phrasebook": Mode("the phrasebook", ("train_steps", "local_eval_frequency")),
-    "own": Mode("--train_files", ("train_files", "dev_files", "minutes")),
+    "own": Mode("--train_files", ("train_files", "dev_files", "languages", "minutes")),
 }
 
 
@@ -33,6 +33,7 @@ def define_flags(flags):
     flags.DEFINE_paths("train_files", [], "Your own training pairs, as for t2t-datagen: a.en,a.de.")
     flags.DEFINE_paths("dev_files", [], "Pairs to evaluate on. Default: 1,000 of the training pairs, or a "
                        "tenth of them if that is fewer.")  # fmt: skip
+    flags.DEFINE_list("languages", [], "Languages of inputs and targets: en,de. Default: the extensions of the files.")
     flags.DEFINE_integer("minutes", 30, "With --train_files: approximate total time in minutes.", limits=_MINUTES)
     flags.DEFINE_integer("train_steps", 1500, "Number of training steps on the phrasebook.", limits=_STEPS)
     flags.DEFINE_integer(
@@ -68,7 +69,7 @@ def run(flags):
         import_tensorflow()
         from t2t_lite.extras.quickstart.own_files import run_own_files
 
-        run_own_files(_output_dir(flags), flags.train_files, flags.dev_files, flags.minutes)
+        run_own_files(_output_dir(flags), flags.train_files, flags.dev_files, flags.languages, flags.minutes)
     else:
         from t2t_lite.extras.quickstart.phrasebook_job import run_phrasebook
 

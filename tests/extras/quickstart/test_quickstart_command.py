@@ -221,6 +221,15 @@ def test_the_advised_minutes_are_more_than_those_given(own, quickstart, monkeypa
     assert status == 0 and "--minutes=20" in err
 
 
+def test_a_table_needs_its_languages(own, quickstart, tmp_path):
+    table = tmp_path / "a.tsv"
+    table.write_text("".join(f"{inputs}\t{targets}\n" for inputs, targets in corpus.sentence_pairs(400, 0)))
+    status, _, err, calls = quickstart(f"--train_files={table}")
+    assert (status, calls) == (2, []) and "Add --languages=en,de" in err
+    status, lines, _, _ = quickstart(f"--train_files={table}", "--languages=en,de")
+    assert status == 0 and any(line.endswith(f"--train_files={table} --languages=en,de") for line in lines)
+
+
 def test_another_request_is_refused(own, quickstart):
     quickstart(*own)
     status, _, err, calls = quickstart(own[0], "--minutes=20")
