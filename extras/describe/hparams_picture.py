@@ -4,6 +4,7 @@ import numpy as np
 from keras import ops
 
 from t2t_lite.layers import SinusoidalPositionEmbedding
+from t2t_lite.models.arguments import settings_without_effect
 from t2t_lite.training.optimization.schedules import ProductSchedule
 from t2t_lite.visualization import drawing
 
@@ -12,7 +13,7 @@ _POSITIONS = 128
 
 
 def draw_hparams(hparams, train_steps, path, title=""):
-    """Draws the learning-rate schedule and, if positions are sinusoids, the encodings of the first 128 positions.
+    """Draws the learning-rate schedule and, if the model has sinusoids, the encodings of the first 128 positions.
 
     Args:
         hparams: HParams.
@@ -23,7 +24,8 @@ def draw_hparams(hparams, train_steps, path, title=""):
     Raises:
         UserError: the schedule is invalid: see `ProductSchedule`.
     """
-    sinusoids = hparams.pos == "timing"
+    idle = settings_without_effect(hparams.model_class) if hparams.model_class else ()
+    sinusoids = hparams.pos == "timing" and "pos" not in idle
     figure = drawing.new_figure(11 if sinusoids else 6, 4)
     rates, *others = figure.subplots(1, 1 + sinusoids, squeeze=False)[0]
     steps, values = schedule_points(hparams, train_steps)

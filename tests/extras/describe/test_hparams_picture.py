@@ -46,6 +46,15 @@ def test_the_highest_rate_is_named(monkeypatch):
     assert image.images[0].get_array().shape == (512, 128) and image.get_ylabel() == "dimension (interleaved)"
 
 
+@pytest.mark.parametrize("model, count", [("transformer", 3), ("lstm_lm", 1), ("neural_gpu", 1)])
+def test_only_the_positions_of_a_model_are_drawn(model, count, monkeypatch):
+    figures = []
+    monkeypatch.setattr(drawing, "write_picture", lambda path, figure: figures.append(figure))
+    hparams = registry.hparams("transformer_tiny").of_model(registry.model(model))
+    draw_hparams(hparams if count > 1 else hparams.parse("hidden_size=7"), 10, "a.svg")
+    assert len(figures[0].axes) == count
+
+
 @pytest.mark.slow
 def test_pictures_are_equal_when_drawn_again(tmp_path):
     paths = [tmp_path / name for name in ("a.svg", "b.svg", "c.svg", "learned.pdf")]
