@@ -31,9 +31,9 @@ class TextPieces:
     def __init__(self, text, keeps=None):
         self._text, self._parts, end = text, [], 0
         kept = keeps(text) if keeps else []
-        fixed = [*kept, *(match.span() for match in PLACEHOLDERS.finditer(text))]
-        braces = (match.start() for match in re.finditer("[{}]", text))
-        self.has_open_braces = not all(any(first <= at < last for first, last in fixed) for at in braces)
+        closed = [*kept, *(match.span() for match in PLACEHOLDERS.finditer(text))]
+        places = {at for first, last in closed for at in range(first, last)}
+        self.has_open_braces = any(letter in "{}" and at not in places for at, letter in enumerate(text))
         for match in _FIXED.finditer(text):
             if any(first <= match.start() and match.end() <= last for first, last in kept):
                 continue
