@@ -154,6 +154,13 @@ def _plural_forms(source, header, line):
     return forms
 
 
+class _Text(str):
+    """A text that polib divides only at line feeds, not at the other characters at which `str` divides lines."""
+
+    def splitlines(self, keepends=False):
+        return self.split("\n")
+
+
 def _parsed(source):
     """Returns (polib's POFile, its encoding, whether its lines end with CR LF). Raises `UserError`."""
     data = read_catalog(source, "Divide the file.").removeprefix(codecs.BOM_UTF8)
@@ -182,6 +189,6 @@ def _parsed(source):
                 f"{source}, line {number:,}: found {shown(line)}. Expected msgid or msgstr, then a text in quotes."
             )
     try:
-        return polib.pofile(text, encoding=name), name, has_crlf
+        return polib.pofile(_Text(text), encoding=name), name, has_crlf
     except (OSError, ValueError, IndexError, AttributeError) as error:  # such as an entry without msgid
         raise UserError(f"{source}: not a .po file: {shown(str(error))}. Expected msgid and msgstr.") from None

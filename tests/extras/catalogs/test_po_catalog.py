@@ -148,6 +148,15 @@ def test_encodings_and_line_ends_stay(tmp_path):
     assert b'msgstr "CAF\xc9"\r\n' in content and b"\n" not in content.replace(b"\r\n", b"")
 
 
+def test_only_line_feeds_divide_lines(tmp_path):
+    path = tmp_path / "a.po"
+    path.write_text(HEADER + '\n# Page\x0cbreak\u2028\nmsgid "One\u2028two\x85"\nmsgstr ""\n', encoding="utf-8")
+    path.write_bytes(PoCatalog(str(path)).translated(["Eins"])[0])
+    (entry,) = polib.pofile(str(path))  # polib divides the lines of a file only at line feeds
+    assert (entry.msgid, entry.msgstr) == ("One\u2028two\x85", "Eins\x85")
+    assert entry.tcomment.split() == ["Page", "break"]
+
+
 def test_a_charset_without_a_character_of_a_translation_becomes_utf_8(tmp_path):
     (tmp_path / "a.po").write_bytes((HEADER + ENTRIES).replace("charset=UTF-8", "charset=KOI8-R").encode("KOI8-R"))
     catalog = PoCatalog(str(tmp_path / "a.po"))
