@@ -1,7 +1,8 @@
 """Hyperparameter sets for encoders: BERT, RoBERTa, ALBERT, ERNIE, and this package's own small sets.
 
 Sizes and pretraining follow the papers: Devlin et al. 2019, appendix A.2; Liu et al. 2019, table 9; Lan et al. 2020,
-table 1 and section 4.1; Sun et al. 2019.
+table 1 and section 4.1; Sun et al. 2019. A set's `batch_size`, 16 rows of 512 ids, is that of one replica: the papers'
+batches, which the sets state, need more replicas, or `gradient_accumulation_steps`.
 """
 
 from t2t_lite.hparams.changes import changed
@@ -13,7 +14,7 @@ _LINEAR = "constant*linear_warmup*linear_decay"
 
 @register_hparams(model="transformer_encoder")
 def bert_base():
-    """BERT base: 12 layers of 768, post-norm, 512 positions; 256 rows of 512 ids per step over all replicas."""
+    """BERT base: 12 layers of 768, post-norm, 512 positions. The paper's batches have 256 rows of 512 ids."""
     return changed(
         HParams(),
         hidden_size=768,
@@ -53,7 +54,7 @@ def bert_large():
 
 @register_hparams(model="transformer_encoder")
 def roberta_base():
-    """RoBERTa base: BERT's sizes, one segment, longer training with larger batches (8,000 rows of 512 ids)."""
+    """RoBERTa base: BERT's sizes and one segment. The paper's batches have 8,000 rows of 512 ids."""
     return changed(
         bert_base(),
         {"num_segments": 1},
@@ -77,7 +78,7 @@ def roberta_large():
 
 @register_hparams(model="transformer_encoder")
 def albert_base():
-    """ALBERT base: 12 layers of 768 that share weights, embeddings of 128; trained with LAMB, 4,096 rows per step."""
+    """ALBERT base: 12 layers of 768 that share weights, embeddings of 128. The paper's batches have 4,096 rows."""
     return changed(
         bert_base(),
         {"num_hidden_groups": 1},
