@@ -24,7 +24,7 @@ _NEXT = """\
 == What next
 your own corpus   t2t-quickstart --train_files=a.en,a.de --minutes=30
 try it yourself   t2t-decoder --output_dir={average} --decode_interactive
-curves            tensorboard --logdir={train}
+curves            t2t-trainer --summary={train}
 the paper's data  t2t-datagen --problem=translate_ende_wmt37k --data_dir=data --tmp_dir=downloads   # 4.5 million pairs
 (the commands are in {scripts})
 """
