@@ -23,7 +23,7 @@ _MOST_TOKENS = 512  # maximum number of tokens per line; memory grows with the s
 _MEANING = {
     "near": f"2 to {FAR - 1} positions away",
     "far": f"{FAR} or more positions away",
-    "end": "<EOS>, or the decoder's <begin>",
+    "end": "<EOS>, <begin> or [CLS]",
 }
 
 
@@ -81,12 +81,12 @@ def head_roles(model, ids, on_progress=None, features=None):
         weights_by_kind = attention_weights(model, without_text(features, len(batch)) | batch_ids)
         for kind, (query, key) in KINDS.items():
             if kind in weights_by_kind and query in batch_ids and key in batch_ids:
-                places = _places(batch_ids[query], batch_ids[key], kind == "decoder")
+                queries, keys = batch_ids[query], batch_ids[key]
                 for layer, weights in enumerate(weights_by_kind[kind], 1):
-                    total = totals.setdefault((kind, layer), 0)
-                    totals[kind, layer] = total + _sums(
-                        np.asarray(weights, dtype=np.float32), batch_ids[query], *places
-                    )
+                    before = weights.shape[-1] - keys.shape[1]  # 1 if an encoder has an additional position
+                    weights = np.asarray(weights, dtype=np.float32)[:, :, before:]
+                    places = _places(queries, keys, kind == "decoder", before)
+                    totals[kind, layer] = totals.get((kind, layer), 0) + _sums(weights, queries, *places)
         if on_progress:
             on_progress(len(batch))
     return [
@@ -151,17 +151,19 @@ def _sorted(totals):
     return sorted(totals.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
 
 
-def _places(queries, keys, shifted):
-    """Returns (distance from query to key [T, S], whether a key is the end or the beginning [B, S]).
+def _places(queries, keys, shifted, before):
+    """Returns (distance from query to key [T, before + S], whether a key is the end or the beginning [B, before + S]).
 
     Args:
         queries, keys: int32 ids [B, T] and [B, S], padded with 0.
         shifted: bool, whether keys are the decoder's inputs, whose column 0 is the beginning.
+        before: int, number of keys before the ids, which count as the beginning.
     """
-    columns = np.arange(keys.shape[1])
+    columns = np.arange(-before, keys.shape[1])
     distance = columns[None, :] - np.arange(queries.shape[1])[:, None]
     last = 0 if shifted else (keys != 0).sum(1, keepdims=True) - 1
-    return distance, np.broadcast_to(columns[None, :] == last, keys.shape)
+    is_end = (columns[None, :] == last) | (columns < 0)
+    return distance, np.broadcast_to(is_end, (len(keys), len(columns)))
 
 
 def _sums(weights, queries, distance, end):

@@ -232,6 +232,17 @@ class XLNet(EncoderModel):
         x = normalized(x[:, length:], self.encoder_norm)
         return self.chosen(self.output_dropout(x, training=training), is_asked)
 
+    def attention_weights(self, inputs):
+        """Returns the weights as other encoders do, with each row's appended position first: see `EncoderModel`."""
+        count, at = _lengths(inputs["inputs"])[:, None], ops.arange(1 + shape_of(inputs["inputs"])[1], dtype="int32")
+        places = ops.where(at == 0, count, ops.where(at <= count, at - 1, at))
+
+        def moved(weights):
+            queries_first = ops.take_along_axis(weights, places[:, None, :, None], axis=2)
+            return ops.take_along_axis(queries_first, places[:, None, None, :], axis=3)
+
+        return {kind: [*map(moved, layers)] for kind, layers in super().attention_weights(inputs).items()}
+
     def of_ids(self, states):
         """Drops the last position, which is padding except in the longest row: see `EncoderModel`."""
         return states[:, :-1]

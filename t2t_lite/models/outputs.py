@@ -105,6 +105,8 @@ def attention_weights(model, features):
       from `targets` to `inputs`. A model only returns the kinds of attention that it has: a language model has
       "decoder", and an encoder has "encoder". Each value is a list with one entry per attention layer, float [B, heads,
       queries, keys]. Rows sum to 1, and columns of padding are 0.
+    * An encoder with an additional position for the whole row (BERT's [CLS]) returns this position as the first query
+      and the first key of "encoder", [B, heads, 1 + S, 1 + S].
     * Row t of "decoder" and "memory" is the step that predicts target t. The input of this step is target t - 1, so
       column t of "decoder" is target t - 1, and column 0 is the position before the first target.
 

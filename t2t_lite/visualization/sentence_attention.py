@@ -15,6 +15,7 @@ from t2t_lite.visualization import drawing
 from t2t_lite.visualization.drawing import Plot
 
 BEGIN, END = "<begin>", "<EOS>"  # the name of END is from figures 3 to 5 of the paper
+ROW = "[CLS]"  # an encoder's additional position, by BERT's name
 MOST_TOKENS = 200  # in the source or in the target; larger pictures would be unreadable
 TITLES = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "memory": "Cross-attention"}
 # The labels for (queries, keys) in captions, by kind of attention.
@@ -43,32 +44,33 @@ class Tokens:
         text: str, the sentence.
         pieces: tuple of str, the pieces of the sentence, in order.
         spans: tuple of (start, end), the characters in the text that each piece covers.
-        begins: bool, whether `BEGIN` (the beginning of the target) comes before the pieces.
+        begin: str, the label of the position before the pieces: `BEGIN` (the beginning of the target) or `ROW`; "" if
+            there is no such position.
         ends: bool, whether `END` (the end of the sentence) comes after the pieces.
     """
 
     text: str
     pieces: tuple
     spans: tuple
-    begins: bool = False
+    begin: str = ""
     ends: bool = True
 
     @property
     def labels(self):
         """The labels of the rows or columns of the weights, a list of str."""
-        return [*[BEGIN] * self.begins, *self.pieces, *[END] * self.ends]
+        return [*filter(None, [self.begin]), *self.pieces, *[END] * self.ends]
 
     def words(self):
-        """Returns a list of (word, positions of its pieces), including `BEGIN` and `END`.
+        """Returns a list of (word, positions of its pieces), including `begin` and `END`.
 
         Pieces after the last word belong to the last word.
         """
-        texts, groups = self.text.split() or [""], {}
-        for at, number in enumerate(piece_words(self.text, self.spans), int(self.begins)):
+        texts, groups, before = self.text.split() or [""], {}, [0] if self.begin else []
+        for at, number in enumerate(piece_words(self.text, self.spans), len(before)):
             groups.setdefault(len(texts) - 1 if number is None else number, []).append(at)
         words = [(texts[number], positions) for number, positions in groups.items()]
-        last = len(self.pieces) + self.begins
-        return [*[(BEGIN, [0])] * self.begins, *words, *[(END, [last])] * self.ends]
+        last = len(before) + len(self.pieces)
+        return [*[(self.begin, before)] * len(before), *words, *[(END, [last])] * self.ends]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +80,8 @@ class SentenceAttention:
     Attributes:
         kind: "encoder", "decoder" or "memory": see `t2t_lite.models.outputs`.
         queries: list of str, the attending tokens, or the tokens that the decoder's steps predict.
-        keys: list of str, the attended tokens, or the tokens that the decoder has read, starting with `BEGIN`.
+        keys: list of str, the attended tokens, or the tokens that the decoder has read, starting with `BEGIN`. An
+            encoder's queries and keys start with `ROW`.
         weights: list of float32 [heads, queries, keys], one per layer.
         query_tokens, key_tokens: the `Tokens` of the queries and of the keys.
     """
@@ -148,8 +151,10 @@ def read_attention(model, encoders, texts, ids=None, features=None, most=MOST_TO
     attention = {}
     for kind, (query, key) in KINDS.items():
         if kind in weights_by_kind and query in ids and key in ids:
-            sides = _tokens(encoders, texts, ids, query), _tokens(encoders, texts, ids, key, kind == "decoder")
             weights = [np.asarray(layer, dtype=np.float32)[0] for layer in weights_by_kind[kind]]
+            has_row = weights[0].shape[-1] > len(ids[key])  # an encoder has an additional position
+            begins = (ROW, ROW) if has_row else ("", BEGIN if kind == "decoder" else "")
+            sides = [_tokens(encoders, texts, ids, *side) for side in zip((query, key), begins, strict=True)]
             attention[kind] = SentenceAttention(kind, sides[0].labels, sides[1].labels, weights, *sides)
     return attention
 
@@ -217,12 +222,12 @@ def check_positions(model, ids):
             raise UserError(f"{name}: {counted(length, 'token')}. The model reads at most {most:,}.")
 
 
-def _tokens(encoders, texts, ids, feature, shifted=False):
+def _tokens(encoders, texts, ids, feature, begin):
     """Returns the `Tokens` of a feature; the decoder's inputs are shifted right and lack the last token."""
-    ends = ids[feature][-1] == EOS_ID
+    ends, shifted = ids[feature][-1] == EOS_ID, begin == BEGIN
     visible = ids[feature][: len(ids[feature]) - (ends or shifted)]
     pieces, spans = encoders[feature].pieces(visible), piece_spans(encoders[feature], visible, texts[feature])
-    return Tokens(texts[feature], tuple(pieces), tuple(spans), begins=shifted, ends=ends and not shifted)
+    return Tokens(texts[feature], tuple(pieces), tuple(spans), begin, ends=ends and not shifted)
 
 
 def _groups(words, count):

@@ -8,6 +8,7 @@ import pytest
 
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
+from t2t_lite.models import TransformerEncoder
 from t2t_lite.settings.config import HParams
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from t2t_lite.visualization.attention_pictures import SMALLEST, SMALLEST_IN_GRID, attend, draw_attention
@@ -222,6 +223,20 @@ def test_a_model_of_another_task_shows_the_attention_over_its_text(translator, f
     np.testing.assert_allclose(own.weights, found["encoder"].weights, atol=1e-6)
     with pytest.raises(UserError, match="task classification"):
         attend(classifier, TEXT, TARGET)
+
+
+def test_an_encoder_has_a_position_before_the_text():
+    model = TransformerEncoder(258, 3, head="class", hidden_size=16, filter_size=16, num_heads=4, num_layers=1)
+    problem = types.SimpleNamespace(task="classification", features={"inputs": 2, "targets": 1}, encoded_text=str)
+    encoders = {"inputs": ByteTextEncoder()}
+    found = attend(types.SimpleNamespace(model=model, encoders=encoders, problem=problem), "ab c")["encoder"]
+    assert (
+        found.queries == found.keys == ["[CLS]", *encoders["inputs"].pieces(encoders["inputs"].encode("ab c")), "<EOS>"]
+    )
+    words = found.whole_words()
+    assert words.queries == words.keys == ["[CLS]", "ab", "c", "<EOS>"] and words.weights[0].shape == (4, 4, 4)
+    np.testing.assert_allclose(words.weights[0][:, 0, 0], found.weights[0][:, 0, 0], rtol=1e-6)
+    np.testing.assert_allclose(words.weights[0][:, 3, 3], found.weights[0][:, 5, 5], rtol=1e-6)
 
 
 def test_a_model_that_does_not_show_its_attention():

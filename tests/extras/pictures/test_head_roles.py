@@ -67,6 +67,23 @@ def test_the_decoders_beginning_is_an_end_and_not_its_last_token():
     assert roles["decoder", 1].shares == pytest.approx(dict.fromkeys(SHARES, 0.0) | {"previous": 6 / 8, "end": 2 / 8})
 
 
+class PlantedEncoder(Planted):
+    """Like `Planted`, with an additional position at the beginning, to which the last head attends."""
+
+    def attention_weights(self, features):
+        (heads,) = super().attention_weights(features)["encoder"]
+        heads = np.pad(heads, ((0, 0), (0, 0), (1, 0), (1, 0)))
+        heads[:, :, 0, 0], heads[:, 3] = 1, np.eye(heads.shape[-1])[0]
+        return {"encoder": [heads]}
+
+
+def test_the_additional_position_of_an_encoder_is_an_end_and_no_query():
+    ids = {"inputs": [EIGHT, THREE]}
+    *expected, _ = [role for role in head_roles(Planted(), ids) if role.kind == "encoder"]
+    *found, beginning = head_roles(PlantedEncoder(), ids)
+    assert found == expected and (beginning.shares["end"], beginning.distance) == (1.0, 0.0)
+
+
 def test_each_query_counts_once_whatever_its_batch():
     """Padding of a shorter sentence counts for nothing, and a sum over batches is that over sentences."""
     together, alone = roles_of(inputs=[EIGHT, THREE] * 20), [roles_of(inputs=[row]) for row in (EIGHT, THREE)]

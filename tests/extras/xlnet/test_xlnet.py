@@ -106,6 +106,18 @@ def test_each_segment_is_told_from_others(language_model):
 
 
 @pytest.mark.slow
+def test_attention_weights_begin_with_the_appended_position():
+    model, inputs = made("class"), padded(INPUTS)
+    stored = model.encode(inputs, return_attention_scores=True)["attention"]
+    for shown, own in zip(model.attention_weights({"inputs": inputs})["encoder"], stored, strict=True):
+        assert shown.shape == own.shape
+        for row, ids in enumerate(INPUTS):
+            order = [len(ids), *range(len(ids))]
+            np.testing.assert_array_equal(
+                shown[row][:, : len(order), : len(order)], np.array(own[row])[:, order][:, :, order]
+            )
+
+
 def test_a_row_is_read_from_its_last_position():
     features_of = pytest.importorskip("t2t_lite.decoding.predictor", reason="it needs TensorFlow").features_of
     model = made("class")
