@@ -1,7 +1,8 @@
 """Hparams sets of Transformer-XL for `--model=transformer_memory`.
 
-The `transformer_xl_…` sets have the sizes, lengths and optimizer of the authors' scripts (kimiyoung/transformer-xl,
-pytorch/run_enwik8_base.sh and run_wt103_base.sh), but not the adaptive softmax that the authors use for WikiText-103.
+The `transformer_xl_…` sets have the sizes, lengths, dropout and optimizer of the authors' scripts
+(kimiyoung/transformer-xl, pytorch/run_enwik8_base.sh and run_wt103_base.sh), but not the adaptive softmax that the
+authors use for WikiText-103, and no dropout on the last layer's output.
 Distances are also clamped in training, whereas the authors clamp them only in evaluation. The smaller sets are this
 package's `transformer_lm_` sets with a memory.
 """
@@ -26,6 +27,7 @@ def _authors():
         initializer_gain=0.02,
         label_smoothing=0.0,
         max_length=0,
+        relu_dropout=0.1,  # the authors' --dropout also applies to the inner activations
         optimizer_adam_beta2=0.999,
         optimizer_adam_epsilon=1e-8,
         clip_grad_norm=0.25,
@@ -42,7 +44,7 @@ def transformer_xl_enwik8_base():
         _authors(),
         segment_length=512,
         memory_length=512,
-        own={"eval_memory_length": 2100, "clamp_length": 820},
+        own={"eval_memory_length": 2100, "clamp_length": 820, "position_dropout": 0.1},
         hidden_size=512,
         filter_size=2048,
         num_heads=8,
@@ -62,7 +64,7 @@ def transformer_xl_wikitext103_base():
         _authors(),
         segment_length=128,
         memory_length=150,
-        own={"eval_memory_length": 640, "clamp_length": 400},
+        own={"eval_memory_length": 640, "clamp_length": 400, "position_dropout": 0.1},
         hidden_size=410,
         filter_size=2100,
         num_heads=10,
