@@ -19,7 +19,7 @@ def transformer_moe_base():
     """Five pre-norm layers in both encoder and decoder; the third layer of each has 64 experts.
 
     The values are those of tensor2tensor's set of the same name. In that set, no layer has experts unless `layer_types`
-    is changed. Here, the layers that have experts are those of tensor2tensor's transformer_moe_2k.
+    is changed; in its transformer_moe_2k, only the decoder's third layer has experts.
     """
     return _with_experts(
         HParams(),

@@ -3,9 +3,9 @@
 The Image Transformer sets have the values of tensor2tensor's models/image_transformer.py and image_transformer_2d.py.
 Batch sizes count ids instead of images, and `learning_rate_constant` is tensor2tensor's learning rate times 10. Unlike
 in tensor2tensor, positions are sinusoids along a single axis. The class of an image is its prompt. As in tensor2tensor,
-all sets except the unconditional ones also add the class to each position. Not included are the sets for TPUs and the
-sets with logistic mixtures (imagetransformerpp_), experts, dilated attention, or flanges that are not a multiple of the
-block size.
+all sets except the unconditional ones also add the class to each position. Not included are, among others, the sets
+for TPUs and those with logistic mixtures (imagetransformerpp_), experts, dilated attention, or flanges that are not a
+multiple of the block size.
 """
 
 from t2t_lite.hparams.changes import changed
@@ -114,7 +114,7 @@ def imagetransformer_base_10l_8h_big_cond_dr03_dan():
 
 @register_hparams
 def imagetransformer_base_10l_8h_big_uncond_dr03_dan():
-    """tensor2tensor's best unconditional set for CIFAR-10: 10 layers, without classes."""
+    """tensor2tensor's best unconditional set for CIFAR-10: 10 layers, without classes (which tensor2tensor's adds)."""
     return changed(imagetransformer_base_10l_8h_big_cond_dr03_dan(), unconditional=True)
 
 
