@@ -266,17 +266,19 @@ def _spans(track):
 def midi_bytes(notes):
     """Returns the bytes of a MIDI file for piano; `Note.track` determines the track of each note.
 
-    Overlapping notes with the same pitch go to different channels, because a channel can play a pitch only once at a
-    time.
+    Overlapping notes with the same pitch go to different channels, because a channel, which all tracks share, can play
+    a pitch only once at a time.
     """
-    busy = collections.defaultdict(list)  # (track, pitch) -> end of the last note in each channel
+    busy = collections.defaultdict(list)  # pitch -> (end, track) of the last note in each channel
     tracks = collections.defaultdict(list)  # (track, number of a group of 15 channels) -> [(tick, bytes)]
     for note in sorted(notes, key=lambda note: note.start):
         start = round(note.start * _TICKS)
         end = max(start + 1, round(note.end * _TICKS))
-        ends = busy[note.track, note.pitch]
-        place = next((number for number, until in enumerate(ends) if until <= start), len(ends))
-        ends[place : place + 1] = [end]
+        last = busy[note.pitch]
+        # At the same tick, the end of another track's note might be played after this note's start.
+        is_free = [until < start or (until, track) == (start, note.track) for until, track in last]
+        place = is_free.index(True) if any(is_free) else len(last)
+        last[place : place + 1] = [(end, note.track)]
         part, number = divmod(place, len(_CHANNELS))
         on, off = (status << 4 | _CHANNELS[number] for status in (_NOTE_ON, _NOTE_OFF))
         tracks[note.track, part].append((start, bytes([on, note.pitch, note.velocity])))

@@ -1,6 +1,7 @@
 """Notes as the bytes of files and as sound."""
 
 import io
+import re
 import wave
 
 import numpy as np
@@ -197,6 +198,23 @@ def test_the_bytes_of_a_file():
     assert short == b"\0\x90\x3c\x50\1\x80\x3c\0\0\xff\x2f\0", "a note lasts a tick at least"
     above = midi_bytes([one._replace(track=1), one._replace(pitch=62, track=0)])
     assert above.index(b"\x90\x3e") < above.index(b"\x90\x3c"), "tracks are in order"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "channels"),
+    [
+        (Note(0, 1, 60), Note(0.5, 2, 60, track=1), {0, 1}), (Note(0, 1, 60), Note(1, 2, 60, track=1), {0, 1}),
+        (Note(0, 1, 60), Note(1.5, 2, 60, track=1), {0}), (Note(0, 1, 60), Note(0, 1, 62, track=1), {0}),
+    ],
+)  # fmt: skip
+def test_voices_do_not_end_each_others_notes(first, second, channels):
+    """All tracks share 16 channels, and the order of two tracks' events at one tick is not defined."""
+    data = midi_bytes([first, second])
+    starts = [
+        re.search(rb"[\x90-\x9f]" + bytes([note.pitch]), track)
+        for note, track in zip((first, second), data.split(b"MTrk")[2:], strict=True)
+    ]
+    assert {start[0][0] & 15 for start in starts} == channels
 
 
 def test_notes_come_back_from_files(tmp_path):
