@@ -12,7 +12,8 @@ from t2t_lite.runs.run_config import hparams_of, run_config
 from t2t_lite.runs.weights import named_weights as weights_of
 
 _HEADS = {"SEQ_CLS": "class", "TOKEN_CLS": "tag", "QUESTION_ANS": "span"}
-_OUTPUTS = ("classifier.weight", "out_proj.weight")  # possible endings of the last kernel's name; [classes, hidden]
+# The last kernel, [classes, hidden], by its name or the name's ending (DistilBERT also has a "pre_classifier.weight").
+_OUTPUTS = (".classifier.weight", ".out_proj.weight")
 
 
 class AdapterHead:
@@ -39,7 +40,7 @@ class AdapterHead:
         self._head = _HEADS.get(config.get("task_type")) if base_head else None
         if self._head is None:
             self._refuse(min(tensors))
-        rows = next((len(array) for name, array in tensors.items() if name.endswith(_OUTPUTS)), 0)
+        rows = next((len(array) for name, array in tensors.items() if f".{name}".endswith(_OUTPUTS)), 0)
         if self._head == "class" and rows == 1:
             self._head = "real"
         if self._head in ("class", "tag"):

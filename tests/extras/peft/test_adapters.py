@@ -19,7 +19,7 @@ from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write
 from t2t_lite.extras.peft.adapter_export import export_adapter
 from t2t_lite.extras.peft.adapter_import import import_adapter
 from t2t_lite.runs.opening import open_run
-from tests.extras.hugging_face.encoder_folders import write_encoder
+from tests.extras.hugging_face.encoder_folders import CLASSES, write_encoder
 from tests.extras.hugging_face.folders import config_of, tensors_of
 from tests.extras.peft.adapters import base_run, logits, tuned_run
 
@@ -124,6 +124,24 @@ def test_a_base_with_another_head(bert, tmp_path):
     with pytest.raises(UserError, match=r"has no pooler\.dense\.weight, and neither has .*modules_to_save"):
         import_adapter(without, str(tmp_path / "masks"), str(tmp_path / "none"))
     assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["Roberta", "DistilBert"])
+def test_the_classes_of_families_with_another_layer_before_the_last(tmp_path, kind):
+    """As many as the last layer has, whatever the names of other layers end in."""
+    if f"{kind}ForSequenceClassification" not in CLASSES:
+        pytest.skip("the family is an extra's")
+    for head in ("SequenceClassification", "MaskedLM"):
+        folder, _ = write_encoder(tmp_path / f"theirs {head}", f"{kind}For{head}")
+        import_hugging_face(folder, str(tmp_path / head))
+    tuned = tuned_run(str(tmp_path / "SequenceClassification"), str(tmp_path / "tuned"))
+    adapter = export_adapter(t2t_lite.load(tuned), str(tmp_path / "adapter"))
+    shutil.copytree(adapter, tmp_path / "pefts")
+    (tmp_path / "pefts/t2t_lite.json").unlink()
+    for path, labels in ((adapter, ["red", "green", "blue"]), (tmp_path / "pefts", ["LABEL_0", "LABEL_1", "LABEL_2"])):
+        import_adapter(str(path), str(tmp_path / "MaskedLM"), str(tmp_path / labels[0]))
+        assert t2t_lite.load(str(tmp_path / labels[0])).labels == labels
 
 
 @pytest.mark.slow
