@@ -14,6 +14,7 @@ import unicodedata
 
 from t2t_lite import registry
 from t2t_lite.corpora import tables
+from t2t_lite.corpora.plain_text import report
 from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem, Text2RealProblem
 from t2t_lite.data.splits import FLAGS
 from t2t_lite.errors import LOGGER, UserError, shown
@@ -93,12 +94,12 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
         """Yields {"inputs": str or (for pairs) a list of str, "label": int}; skips blank lines."""
         numbers = {label: number for number, label in enumerate(self.class_labels(data_dir))}
         for (label, *texts), where in self.rows(dataset_split):
-            if label not in numbers:
-                raise UserError(
-                    f"{where}: the label {shown(label)} occurs in no training file. Expected one of "
-                    f"{_listed([*numbers], 'and')}."
-                )
-            yield {"inputs": texts if self.num_texts > 1 else texts[0], "label": numbers[label]}
+            if label in numbers:
+                yield {"inputs": texts if self.num_texts > 1 else texts[0], "label": numbers[label]}
+                continue
+            expected = _listed([*numbers], "and")
+            message = f"{where}: the label {shown(label)} occurs in no training file. Expected one of {expected}."
+            report(message, self.on_bad_line)
 
 
 @registry.register_problem
@@ -163,12 +164,12 @@ class RegressOwn(OwnCorpus, Text2RealProblem):
     def _numbered(self, split):
         for (text, *texts), where in self.rows(split):
             number = as_number(text)
-            if number is None:
-                header = ", or --header if this line names the columns" if where.endswith(", line 1") else ""
-                raise UserError(
-                    f"{where}: found {shown(text)} in the first column. Expected a number, such as 3.5{header}."
-                )
-            yield texts, number, where
+            if number is not None:
+                yield texts, number, where
+                continue
+            header = ", or --header if this line names the columns" if where.endswith(", line 1") else ""
+            message = f"{where}: found {shown(text)} in the first column. Expected a number, such as 3.5{header}."
+            report(message, self.on_bad_line)
 
 
 @registry.register_problem

@@ -7,7 +7,7 @@ addresses.
 
 from t2t_lite.corpora import plain_text, source_files
 from t2t_lite.data.problem import Text2ClassProblem, TextConcat2ClassProblem, VocabType
-from t2t_lite.errors import UserError, counted, shown
+from t2t_lite.errors import counted, shown
 from t2t_lite.problems.published_files import PublishedFiles, files_of_splits
 from t2t_lite.registry import register_problem
 
@@ -51,17 +51,20 @@ class PublishedTable(PublishedFiles):
                     continue
                 cells = [plain_text.clean(cell) for cell in line.split("\t")]
                 if len(cells) < least:
-                    raise UserError(
-                        f"{source}, line {line_number}: found {counted(len(cells), 'column')}. Expected at least "
-                        f"{least}, separated by tabs."
+                    found = counted(len(cells), "column")
+                    message = (
+                        f"{source}, line {line_number}: found {found}. Expected at least {least}, separated by tabs."
                     )
+                    plain_text.report(message, self.on_bad_line)
+                    continue
                 label, texts = cells[self.label_column], [cells[column] for column in self.text_columns]
                 if label == "-":  # means that the annotators disagreed
                     self.removed["no label"] += 1
                 elif label not in numbers:
-                    raise UserError(
+                    message = (
                         f"{source}, line {line_number}: unknown label {shown(label)}. Expected {', '.join(numbers)}."
                     )
+                    plain_text.report(message, self.on_bad_line)
                 else:
                     yield {"inputs": texts if self.num_texts > 1 else texts[0], "label": numbers[label]}
 

@@ -201,7 +201,7 @@ def test_labels_are_not_smoothed(name):
 @pytest.mark.parametrize(
     ("name", "data", "count"),
     [
-        ("regress_own", NUMBERS.replace("\tor", "").encode() + b"7\n\xff\tx\n", 2),
+        ("regress_own", NUMBERS.replace("\tor", "").encode() + b"7\n\xff\tx\nn/a\tx\n", 3),
         (CHARACTERS, b"text\n" * 20 + b"b\xffd\nmore\xfe\n", 2),
     ],
     ids=["regress_own", "languagemodel_own_characters"],
@@ -215,3 +215,14 @@ def test_bad_lines_are_left_out(name, data, count, tmp_path):
     problem.skip_bad_lines = True
     problem.generate_data(str(tmp_path / "d"), str(tmp_path))
     assert removed_of(problem, tmp_path / "d") == {"bad lines": count}
+
+
+def test_unknown_labels_are_left_out(tmp_path):
+    problem = configured(
+        "classify_own", vocab_size=300, **files_of(tmp_path, train=SINGLE, dev=f"{SINGLE}?\tthe number\n")
+    )
+    with pytest.raises(UserError, match=r"line 121: the label '\?'"):
+        problem.generate_data(str(tmp_path / "d"), str(tmp_path))
+    problem.skip_bad_lines = True
+    problem.generate_data(str(tmp_path / "d"), str(tmp_path))
+    assert removed_of(problem, tmp_path / "d", "eval") == {"bad lines": 1}

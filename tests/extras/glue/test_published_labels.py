@@ -111,6 +111,12 @@ def test_the_test_set_of_snli_and_pairs_on_which_annotators_do_not_agree(tmp_pat
 )
 def test_other_files_are_refused(line, message, tmp_path):
     name = "RTE/{}.tsv"
-    write_archive(tmp_path / "RTE.zip", {name.format(s): f"index\t\n{line}" for s in ("train", "dev")})
+    write_archive(
+        tmp_path / "RTE.zip", {name.format(s): f"index\t\n{line}1\ta\tb\tentailment\n" for s in ("train", "dev")}
+    )
     with pytest.raises(UserError, match=message):
         generated("rte_characters", tmp_path / "data", tmp_path)
+    problem = registry.problem("rte_characters")
+    problem.skip_bad_lines = True
+    problem.generate_data(str(tmp_path / "data"), str(tmp_path))
+    assert find_manifest(problem, str(tmp_path / "data"))["splits"]["train"]["removed"] == {"bad lines": 1}
