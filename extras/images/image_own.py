@@ -204,12 +204,24 @@ class ImageProblem(Problem):
         return {**batch, "inputs": tf.where(is_forgotten, UNK_ID, batch["inputs"])}
 
     def model_hparams(self, hparams):
-        """See `Problem.model_hparams`; raises `UserError` for the attention `local_2d` if images are not in blocks."""
-        if "local_2d" in hparams.self_attention_type and not self.image_blocks:
+        """See `Problem.model_hparams`; raises `UserError` if the attention `local_2d` has other blocks."""
+        kinds = hparams.self_attention_type
+        if "local_2d" not in kinds:
+            return super().model_hparams(hparams)
+        if not self.image_blocks:
             raise UserError(
-                f"self_attention_type={hparams.self_attention_type}: local_2d needs images in blocks, but the pixels "
-                f"of {self.full_name} are ordered by rows. Expected local_1d, or a problem with image_blocks, such as "
+                f"self_attention_type={kinds}: local_2d needs images in blocks, but the pixels of {self.full_name} are "
+                "ordered by rows. Expected local_1d, or a problem with image_blocks, such as "
                 "image_cifar10_plain_gen_blocks."
+            )
+        (rows, columns), (_, width, channels) = self.image_blocks, self.image_size
+        sizes = {"block_height": rows, "block_width": columns, "image_width": width * channels}
+        # An option may also be given in the brackets of self_attention_type.
+        if wrong := [name for name in sizes if name not in kinds and hparams.get(name, sizes[name]) != sizes[name]]:
+            expected = ",".join(f"{name}={size}" for name, size in sizes.items())
+            raise UserError(
+                f"{wrong[0]}={hparams.get(wrong[0])}: the blocks of local_2d do not match the images of "
+                f"{self.full_name}. Expected --hparams={expected}."
             )
         return super().model_hparams(hparams)
 

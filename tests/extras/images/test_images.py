@@ -164,3 +164,15 @@ def test_attention_to_blocks_is_for_images_in_blocks():
     assert registry.problem("image_cifar10_plain_gen_blocks").model_hparams(hparams) == hparams
     with pytest.raises(UserError, match=r"self_attention_type=local_2d.*image_mnist"):
         registry.problem("image_mnist").model_hparams(hparams)
+
+
+def test_blocks_of_attention_are_those_of_the_images():
+    """The default of image_width is for an image of one channel."""
+    problem = registry.problem("image_cifar10_plain_gen_blocks")
+    hparams = registry.hparams("transformer_lm_base").parse("self_attention_type=local_2d")
+    hparams = hparams.of_model(registry.model("transformer_lm"))
+    expected = "block_height=16,block_width=16,image_width=96"
+    with pytest.raises(UserError, match=rf"image_width=32.*image_cifar10_plain_gen_blocks.*--hparams={expected}"):
+        problem.model_hparams(hparams)
+    for right in (expected, "self_attention_type=local_2d(image_width=96)"):
+        assert problem.model_hparams(hparams.parse(right)) == hparams.parse(right)
