@@ -14,7 +14,7 @@ from t2t_lite.layers.masks import causal_mask, merge_masks
 from t2t_lite.layers.positions import SinusoidalPositionEmbedding
 from t2t_lite.layers.stack import TransformerStack
 
-_OWN = ("signals", "halting")  # sublayers that are not repeated
+_OWN = ("num_steps", "signals", "halting")  # arguments, of which the last two are sublayers that are not repeated
 _SHARED = ("memory", "memory_mask")  # entries of a layer's cache that are the same in each step
 POSITION_STARTS = ("none", "random", "step")
 STEP_SIGNALS = ("learned", "sinusoid", "none")
@@ -215,15 +215,16 @@ class UniversalStack(TransformerStack):
         return x, {**cache, "steps": new_steps, "halting": new_halting}
 
     def get_config(self):
-        """Returns the constructor's arguments, with the layers serialized."""
+        """Returns the constructor's arguments, with the layers serialized: see `TransformerStack.get_config`."""
         config = super().get_config()
-        own = {"num_steps": self.num_steps, **{name: config_of(getattr(self, name)) for name in _OWN}}
-        return {**config, "order": config["order"][: len(self._step_layers)], **own}
+        if "order" in config:
+            config["order"] = config["order"][: len(self._step_layers)]
+        return config | {name: config_of(getattr(self, name)) for name in _OWN if not self.is_chosen(name)}
 
     @classmethod
     def from_config(cls, config):
         """Creates the stack and its layers from `get_config`."""
-        own = {name: config[name] and keras.saving.deserialize_keras_object(config[name]) for name in _OWN}
+        own = {name: keras.saving.deserialize_keras_object(config[name]) for name in _OWN[1:] if config.get(name)}
         return super().from_config({**config, **own})
 
 

@@ -30,11 +30,12 @@ class Layer(keras.layers.Layer):
     """A Keras layer whose configuration is recorded from its constructor's arguments, including those of base classes.
 
     A subclass needs neither `get_config` nor `from_config`, as long as its arguments are numbers, strings,
-    initializers, activations, layers, or lists of these. (A subclass that overrides `get_config` must handle its
-    arguments there.) Create sublayers with `dtype=self.dtype_policy`. The configuration records which sublayers are
-    quantized. Keras files and TensorFlow checkpoints include the weights of all sublayers. A loaded layer has the same
-    frozen parts and the same LoRA (`enable_lora`) as the saved layer. The output has the mask and the shape of the
-    first input unless a subclass overrides `compute_mask` and `compute_output_shape`.
+    initializers, activations, layers, or lists of these. Values that its constructor itself chooses for arguments of a
+    base class are not recorded. (A subclass that overrides `get_config` must handle its arguments there.) Create
+    sublayers with `dtype=self.dtype_policy`. The configuration records which sublayers are quantized. Keras files and
+    TensorFlow checkpoints include the weights of all sublayers. A loaded layer has the same frozen parts and the same
+    LoRA (`enable_lora`) as the saved layer. The output has the mask and the shape of the first input unless a subclass
+    overrides `compute_mask` and `compute_output_shape`.
     """
 
     def __init__(self, *args, **kwargs):
@@ -48,8 +49,15 @@ class Layer(keras.layers.Layer):
 
     def get_config(self):
         """Returns the constructor's arguments, serialized, and the dtype policies of quantized sublayers."""
-        arguments = {name: config_of(value) for name, value in vars(self).get("_arguments", {}).items()}
+        arguments, chosen = (vars(self).get(name, {}) for name in ("_arguments", "_chosen"))
+        arguments = {name: config_of(value) for name, value in arguments.items() if name not in chosen}
         return {**super().get_config(), **arguments, **policy_config(self)}
+
+    def is_chosen(self, name):
+        """Returns whether a subclass sets an argument of its base class, which its constructor has not received."""
+        own = vars(self)
+        received = own.get("_received")
+        return received is not None and name not in received and name not in own["_arguments"]
 
     @classmethod
     def from_config(cls, config):
@@ -173,7 +181,11 @@ def _has_costs(layer):
 
 
 def _recording(init):
-    """Wraps a constructor so that it records its arguments; a subclass's values replace those of its base classes."""
+    """Wraps a constructor so that it records its arguments; a subclass's values replace those of its base classes.
+
+    `_chosen` are the names of a base class's arguments that a subclass sets without receiving them itself. If they were
+    in the configuration, the subclass's constructor would pass them on a second time.
+    """
     signature = inspect.signature(init)
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     _, *parameters = signature.parameters.values()
@@ -185,10 +197,17 @@ def _recording(init):
             given = signature.bind(self, *args, **kwargs)
         except TypeError:
             return init(self, *args, **kwargs)  # the constructor raises a clearer error
-        given.apply_defaults()
         # Not `self._arguments = …`, because Keras would track the layers in the dict a second time.
-        kept = vars(self).setdefault("_arguments", {})
-        kept.update({name: given.arguments[name] for name in names if name not in kept})
+        own, is_first, is_set = vars(self), "_arguments" not in vars(self), {*given.arguments}
+        if is_first:
+            has_more = any(p.kind is p.VAR_POSITIONAL and p.name in is_set for p in parameters)  # of unknown names
+            # Frozen sets, because Keras searches sets for layers to save.
+            own.update(_arguments={}, _chosen=frozenset(), _received=None if has_more else frozenset(kwargs))
+        given.apply_defaults()
+        new = [name for name in names if name not in own["_arguments"]]
+        own["_arguments"].update({name: given.arguments[name] for name in new})
+        if not is_first and own["_received"] is not None:
+            own["_chosen"] |= is_set.intersection(new) - own["_received"]
         return init(self, *args, **kwargs)
 
     recording.__signature__, recording.recorded = signature, names  # Keras does not look inside a wrapper

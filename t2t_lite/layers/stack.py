@@ -180,17 +180,23 @@ class TransformerStack(Layer):
         return output
 
     def get_config(self):
-        """Returns the constructor's arguments, with each layer serialized once."""
-        distinct = list(dict.fromkeys(self.layers))
-        order = [distinct.index(layer) for layer in self.layers]
-        return {**super().get_config(), "layers": config_of(distinct), "order": order, "recompute": self.recompute}
+        """Returns the constructor's arguments, with each layer serialized once, unless a subclass makes the layers."""
+        config = super().get_config()
+        if not self.is_chosen("recompute"):
+            config["recompute"] = self.recompute
+        if not self.is_chosen("layers"):
+            distinct = list(dict.fromkeys(self.layers))
+            config |= {"layers": config_of(distinct), "order": [distinct.index(layer) for layer in self.layers]}
+        return config
 
     @classmethod
     def from_config(cls, config):
         """Creates the stack and its layers from a configuration."""
         config = dict(config)
-        made = keras.saving.deserialize_keras_object(config.pop("layers"))
-        return cls([made[place] for place in config.pop("order", range(len(made)))], **config)
+        if "layers" in config:
+            made = keras.saving.deserialize_keras_object(config["layers"])
+            config["layers"] = [made[place] for place in config.pop("order", range(len(made)))]
+        return super().from_config(config)
 
 
 def _refuse(layers, why):

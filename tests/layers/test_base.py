@@ -52,6 +52,31 @@ class Halved(layers.Dropout):
         super().__init__(rate / 2, *rates, **kwargs)
 
 
+@keras.saving.register_keras_serializable("tests")
+class Wide(layers.FeedForward):
+    """Sets an argument of its base class itself, in a base class of its own, and leaves others to the caller."""
+
+    def __init__(self, **kwargs):
+        super().__init__(16, **kwargs)
+
+
+@keras.saving.register_keras_serializable("tests")
+class WideGelu(Wide):
+    """Sets another argument."""
+
+    def __init__(self, rate, **kwargs):
+        super().__init__(dropout=rate, activation="gelu", **kwargs)
+
+
+@keras.saving.register_keras_serializable("tests")
+class Deep(layers.TransformerStack):
+    """Makes its layers itself, of which one occurs twice."""
+
+    def __init__(self, filter_size, **kwargs):
+        one, two = (layers.TransformerEncoderLayer(2, filter_size) for _ in range(2))
+        super().__init__([one, two, one], **kwargs)
+
+
 @pytest.mark.parametrize(
     "make, arguments",
     [
@@ -60,8 +85,10 @@ class Halved(layers.Dropout):
         (lambda: Scaled(16, 1.0, kernel_initializer=keras.initializers.Constant(0.5)), {"bias_initializer": "zeros"}),
         (lambda: Square(16, activation="gelu", dtype="bfloat16"), {"size": 16, "activation": "gelu", "dropout": 0.0}),
         (lambda: Halved(7, rate=0.25), {"rate": 0.25, "seed": 7}),
+        (lambda: WideGelu(0.25, bias_initializer="ones", name="mine"), {"rate": 0.25, "bias_initializer": "ones"}),
+        (lambda: Deep(16, recompute=True), {"filter_size": 16, "recompute": True}),
     ],
-    ids=["an argument more", "a layer", "an initializer", "its own configuration", "another value"],
+    ids=["more", "a layer", "an initializer", "its own configuration", "another value", "set itself", "its own layers"],
 )
 def test_a_subclass_comes_back(make, arguments, tmp_path):
     layer = make()

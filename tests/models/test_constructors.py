@@ -38,6 +38,17 @@ def test_arguments_may_come_without_names():
     assert (model.config["hidden_size"], model.config["num_encoder_layers"], model.name) == (8, 1, "mine")
 
 
+def test_a_subclass_may_set_arguments_itself():
+    class Small(Transformer):
+        def __init__(self, vocab_size, depth=1, **kwargs):
+            sizes = {"hidden_size": 8, "filter_size": 16, "num_heads": 2, "num_encoder_layers": depth}
+            super().__init__(vocab_size, num_decoder_layers=1, **sizes, **kwargs)
+
+    again = Small.from_config(Small(20, depth=2, dropout=0.3).get_config())
+    found = [again.config[name] for name in ("hidden_size", "num_encoder_layers", "dropout")]
+    assert found == [8, 2, 0.3]
+
+
 @pytest.mark.parametrize(
     "argument, words",
     [

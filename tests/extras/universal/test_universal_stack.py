@@ -227,3 +227,13 @@ def test_it_reads_no_prompts():
 def test_bad_arguments_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_subclass_may_make_its_layers():
+    class Own(layers.UniversalStack):
+        def __init__(self, size, **kwargs):
+            super().__init__([layers.TransformerEncoderLayer(2, size)], 3, layers.StepSignals(3), **kwargs)
+
+    again = Own.from_config(Own(16, halting=layers.AdaptiveComputation(), recompute=True).get_config())
+    assert (again.num_steps, again.recompute, len(again.layers)) == (3, True, 3)
+    assert isinstance(again.halting, layers.AdaptiveComputation)
