@@ -28,6 +28,7 @@ class MemoryScore(AttentionScore):
     """
 
     other_name = "dot_product_relative_memory"
+    is_relative = True
 
     HPARAMS: ClassVar = {
         "clamp_length": setting(

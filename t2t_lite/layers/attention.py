@@ -172,7 +172,8 @@ class MultiHeadAttention(Projections):
             dropped = [self.dropout(weights, training=training)]
         else:
             weights = masked_softmax(ops.concatenate(scores, axis=-1), mask)
-            dropped = _split(self.dropout(weights, training=training), shape_of(parts[0][0])[2])
+            dropped, size = self.dropout(weights, training=training), shape_of(parts[0][0])[2]
+            dropped = [dropped[..., :size], dropped[..., size:]]
         pairs = zip(dropped, parts, strict=True)
         outputs = [self.score.mix(self, own, value, [distances]) for own, (_, value, distances) in pairs]
         return sum(outputs[1:], outputs[0]), weights
@@ -279,7 +280,15 @@ class MultiHeadAttention(Projections):
 
         Returns:
             [B, T, hidden].
+
+        Raises:
+            ValueError: if attention depends on positions, which are unknown here.
         """
+        if self.turned or self.score.is_relative:
+            raise ValueError(
+                f"{self.name}: `attend_to` does not know the positions of the queries. Expected attention without "
+                "rotary or relative positions."
+            )
         heads = self.project(query, "query")
         visible = visible_keys((*shape_of(heads)[:3], shape_of(memory.key)[2]), attention_mask, False)
         return self.project(self.attend_sequence(heads, *memory, visible, False, False)[0], "output")
@@ -392,8 +401,3 @@ class MultiHeadAttention(Projections):
         output, weights = self.attend_sequence(heads, keys, values, visible, training, return_attention_scores)
         output = self.project(output, "output")
         return (output, weights) if return_attention_scores else output
-
-
-def _split(x, size):
-    """Splits x [..., S] into its first `size` columns and the remaining columns."""
-    return x[..., :size], x[..., size:]

@@ -15,7 +15,12 @@ class AttentionScore(Kind):
 
     To define a score, subclass this class and override `scores`, and `build` if the score has weights. `register_score`
     gives the subclass a name.
+
+    Attributes:
+        is_relative: bool, whether the scores depend on distances, so that they need the positions of the queries.
     """
+
+    is_relative = False
 
     def build(self, layer, hidden_size):
         """Creates the weights as attributes of the attention layer: `layer.my_table = layer.add_weight(…)`."""
@@ -51,6 +56,7 @@ class RelativeScore(AttentionScore):
     """score(i, j) = q_i · (k_j + a_clip(j - i)): see `RelativeAttention` (Shaw et al. 2018, arXiv 1803.02155)."""
 
     other_name = "dot_product_relative"
+    is_relative = True
 
     def __init__(self, max_relative_position: int, add_relative_to_values: bool = False):
         check_required_sizes(max_relative_position=max_relative_position)

@@ -9,7 +9,7 @@ from t2t_lite.layers.positions import POSITIONS, Steps, Strides, rotation, split
 from t2t_lite.settings.config import HParams
 from tests.layers.backend import BACKEND, compiled
 from tests.layers.equations import array
-from tests.layers.harness import X, check_layer
+from tests.layers.harness import MEMORY, X, check_layer
 from tests.layers.patterns import check_steps_of_beams
 
 HEADS = np.random.default_rng(0).normal(size=(3, 2, 5, 6)).astype("float32")  # [B, heads, T, d]
@@ -165,12 +165,16 @@ def test_cached_steps_of_beams_equal_one_causal_call(pattern, in_place):
     check_steps_of_beams(layer, X, in_place)
 
 
-def test_a_memory_has_no_positions():
-    layer = layers.MultiHeadAttention(2, positions="rotary")
-    layer.build(X.shape)
-    memory = layer.memory(ops.convert_to_tensor(X))
-    moved = array(layer.attend_to(X[:, 2:3], memory))
-    np.testing.assert_allclose(moved, array(layer.attend_to(X, memory))[:, 2:3], atol=1e-5)
+@pytest.mark.parametrize(
+    "options", [{"positions": "rotary"}, {"score": {"type": "relative_v2", "max_relative_position": 3}}], ids=str
+)
+def test_a_step_does_not_know_its_position_for_a_memory(options):
+    """A call does, so its outputs would differ."""
+    layer = layers.TransformerDecoderLayer(2, 16, cross_attention=layers.MultiHeadAttention(2, **options))
+    layer(X, MEMORY)
+    cache = layer.init_cache(ops.convert_to_tensor(MEMORY), len(X), 5)
+    with pytest.raises(ValueError, match="`attend_to` does not know the positions"):
+        layer.step(X[:, :1], cache, 0)
 
 
 def test_an_odd_head_is_refused():
