@@ -215,6 +215,15 @@ def _is_matrix(optimizer, variable):
     return len(variable.shape) > 1 and not name.endswith("bias")
 
 
+def _dense(gradient, dtype):
+    """Casts a gradient; that of an embedding is an IndexedSlices in Keras' `fit`, in which an id may occur twice."""
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        gradient = tf.convert_to_tensor(gradient)
+    return ops.cast(gradient, dtype)
+
+
 @keras.saving.register_keras_serializable("t2t_lite")
 class Lamb(keras.optimizers.Lamb):
     """The LAMB optimizer: Adam's update plus weight decay, scaled by the norm of each matrix (You et al., 2020).
@@ -234,7 +243,7 @@ class Lamb(keras.optimizers.Lamb):
     def update_step(self, gradient, variable, learning_rate):
         """Updates one variable with its gradient."""
         dtype, index = variable.dtype, self._get_variable_index(variable)
-        gradient, rate = ops.cast(gradient, dtype), ops.cast(learning_rate, dtype)
+        gradient, rate = _dense(gradient, dtype), ops.cast(learning_rate, dtype)
         step = ops.cast(self.iterations + 1, dtype)
         first, second = self._momentums[index], self._velocities[index]
         self.assign_add(first, (gradient - first) * (1 - self.beta_1))
@@ -343,11 +352,7 @@ class Adafactor(keras.optimizers.Optimizer):
     def update_step(self, gradient, variable, learning_rate):
         """Updates one variable with its gradient."""
         index, dtype = self._get_variable_index(variable), variable.dtype
-        if keras.backend.backend() == "tensorflow":
-            import tensorflow as tf
-
-            gradient = tf.convert_to_tensor(gradient)  # because the gradient of a Keras embedding is an IndexedSlices
-        gradient, rate = ops.cast(gradient, dtype), ops.cast(learning_rate, dtype)
+        gradient, rate = _dense(gradient, dtype), ops.cast(learning_rate, dtype)
         decay = ops.cast(self._decay(), dtype)
         squares = ops.square(gradient) + _EPSILON_1
         if self.multiply_by_parameter_scale:

@@ -112,6 +112,18 @@ def test_a_copy_has_every_option(kind):
     assert float(copy.learning_rate) == 0.5
 
 
+@pytest.mark.parametrize("kind", [Adam, Adafactor, Lamb])
+def test_the_gradients_of_an_id_that_occurs_twice_are_added(kind):
+    rows = tf.IndexedSlices(tf.constant([[1.0, 2.0], [3.0, -1.0]]), tf.constant([1, 1]), tf.constant([3, 2]))
+    found = []
+    for gradient in (rows, tf.convert_to_tensor(rows)):
+        variable, optimizer = keras.Variable([[1.0, 2.0]] * 3), kind(0.1)
+        for _ in range(2):
+            optimizer.apply([gradient], [variable])
+        found.append(variable.numpy())
+    np.testing.assert_allclose(*found, rtol=1e-6)
+
+
 def test_adam_is_that_of_keras():
     rng = np.random.default_rng(4)
     ours, keras_own = ([keras.Variable(np.full(shape, 0.5, "float32")) for shape in SHAPES] for _ in range(2))
