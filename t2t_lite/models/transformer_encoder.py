@@ -198,6 +198,7 @@ class TransformerEncoder(EncoderModel):
         """
         self.build_if_needed()
         ids = ops.convert_to_tensor(inputs)
+        ids = ops.cast(ids, keras.backend.result_type(ids.dtype, "int32"))  # fits `first_id`
         row = ops.pad(ids, ((0, 0), (1, 0)), constant_values=self.config["first_id"])
         mask = ops.pad(ids != 0, ((0, 0), (1, 0)), constant_values=True)
         x = positioned(self.position, self.embedding(row))

@@ -148,6 +148,12 @@ def test_segments_are_counted_by_the_ends_before():
     np.testing.assert_allclose(*map(ops.convert_to_numpy, (states, model.embedding_norm(x))), atol=1e-6)
 
 
+def test_the_first_id_may_be_too_large_for_the_dtype_of_the_ids():
+    model = TransformerEncoder(**SMALL | {"vocab_size": 400}, head="class", target_vocab_size=3, first_id=300)
+    expected, found = (model({"inputs": padded(INPUTS).astype(dtype)}) for dtype in ("int32", "uint8"))
+    np.testing.assert_array_equal(*map(ops.convert_to_numpy, (found, expected)))
+
+
 def test_ids_of_another_segment_match():
     keras.utils.set_random_seed(5)
     model = TransformerEncoder(
