@@ -15,27 +15,34 @@ from t2t_lite.layers.dropout import is_compiled
 MASKED = 1e30
 
 
-class _Masked(keras.layers.Layer):
+# The names of these two classes must not begin with "_", because TensorFlow allows no such scope outside other scopes.
+class Masked(keras.layers.Layer):
+    """The identity, to whose output Keras attaches a mask."""
+
     def __init__(self):
         super().__init__(autocast=False)
         self.supports_masking = True
 
     def call(self, inputs, mask=None):
+        """Returns the inputs."""
         return inputs
 
 
-class _Copied(_Masked):
+class Copied(Masked):
+    """Copies a tensor."""
+
     def call(self, inputs, mask=None):
+        """Returns a copy of the inputs."""
         return ops.copy(inputs)
 
 
-_masked, _copied = functools.cache(_Masked), functools.cache(_Copied)  # cached, because creating a layer is slow
+_masked, _copied = functools.cache(Masked), functools.cache(Copied)  # cached, because creating a layer is slow
 
 
 def with_mask(tensor, mask):
     """Attaches a bool mask to a tensor by calling a layer, Keras' only public method that works on every backend."""
     is_symbolic = isinstance(tensor, keras.KerasTensor)  # in functional models, each call needs a separate layer
-    return (_Masked() if is_symbolic else _masked())(tensor, mask=mask)
+    return (Masked() if is_symbolic else _masked())(tensor, mask=mask)
 
 
 def copied(tensor):
