@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from t2t_lite import files, registry
 from t2t_lite.cli.console import Progress
-from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.errors import LOGGER, Failure, UserError, first_line
 from t2t_lite.evaluation.score_files import read_translation
 from t2t_lite.evaluation.tokenizations import tokenization_of_problem
@@ -190,14 +189,15 @@ class CheckpointTranslations:
         return True
 
     def _translate(self, path, checkpoint):
+        from t2t_lite.decoding.command.decode_hparams import DecodeHParams
+        from t2t_lite.decoding.command.lines import LineTranslator
+
         progress = Progress(f"step {checkpoint.step}", f"{unit_of(self._translator.problem)}s", len(self.source))
-        found = self._translator.translate(self.source, on_progress=progress.add, **self.search)
+        settings = DecodeHParams(self._translator.search_options(self.search))
+        lines = LineTranslator(self._translator, settings, self.source_path)
+        outputs, _ = lines.outputs(self.source, on_progress=progress.add)
         progress.done()
-        if cut := [str(number) for number, translation in enumerate(found, 1) if translation.truncated]:
-            shown = ", ".join(cut[:10]) + (", …" if len(cut) > 10 else "")
-            LOGGER.warning(f"{self.source_path}: lines that were too long and were truncated: {shown}")
-        lines = [as_field(translation.text) + "\n" for translation in found]
-        files.write_bytes(path, "".join(lines).encode(), checkpoint.seconds)
+        files.write_bytes(path, "".join(line + "\n" for line in outputs).encode(), checkpoint.seconds)
         LOGGER.info(f"written: {path}")
 
 

@@ -16,7 +16,7 @@ from t2t_lite.extras.translate_all import decoder_command, t2t_translate_all
 from t2t_lite.extras.translate_all.checkpoint_translations import CheckpointTranslations
 from t2t_lite.files import resumable
 from t2t_lite.visualization import drawing
-from tests.decoding.runs import SENTENCES, make_language_model_run, make_run
+from tests.decoding.runs import SENTENCES, TEXT, make_language_model_run, make_run
 from tests.integration.conftest import replaced
 from tests.training.log_schema import assert_documented
 
@@ -81,6 +81,21 @@ def test_every_checkpoint_is_translated_scored_and_drawn(call_command, expected,
     os.utime(tmp_path / "translations/translate_own-100", (1e6, 1e6))
     table = call_command("t2t-bleu", "--translations_dir=translations", "--reference=ref.de").stdout
     assert (table.splitlines()[-1].split()[0], table.splitlines()[-1].split()[-1]) == ("200", "100.00")
+
+
+def test_a_long_line_is_translated_as_by_t2t_decoder(call_command, expected, tmp_path):
+    """In parts that are as long as training examples."""
+    (tmp_path / "src.en").write_text(f"{' '.join(TEXT.split() * 20)}\nthe red house. A green tree.\n")
+    result = call_command("t2t-translate-all", *FLAGS, "--min_steps=200")
+    assert "src.en: split, because it is longer than 256 pieces: line 1 (" in result.stderr
+    flags = [
+        "--output_dir=run",
+        "--decode_from_file=src.en",
+        "--decode_to_file=out",
+        "--decode_hparams=beam_size=2,alpha=0.3",
+    ]
+    assert call_command("t2t-decoder", *flags).status == 0
+    assert (tmp_path / "translations/translate_own-200").read_text() == (tmp_path / "out").read_text()
 
 
 def test_of_equally_good_checkpoints_the_earliest_is_the_best(tmp_path, capsys, monkeypatch):
