@@ -205,7 +205,7 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
 
 def _records(blocks, name, delimiter, on_bad_line):
     """Yields a list of records for each block of bytes in which a record ends: see `stream_lines`."""
-    number = bad = 0
+    number = valid = bad = 0
     blocks = blocks if "\r" in delimiter else _with_lf(blocks)
     for complete in _complete(blocks, name, delimiter.encode()):
         lines, error = [], None
@@ -215,10 +215,10 @@ def _records(blocks, name, delimiter, on_bad_line):
             number += 1
             try:
                 lines.append(raw.decode("utf-8"))
+                valid += not raw.isascii()
             except UnicodeDecodeError as wrong:
                 message = encodings.not_utf8(name, number, wrong)
                 if not bad:
-                    valid = sum(not line.isascii() for line in lines)
                     message += f" {encodings.advice(valid, complete[at:])}"
                 try:
                     plain_text.report(message, on_bad_line)

@@ -181,6 +181,7 @@ def test_a_stream_that_is_not_utf_8(on_bad_line):
         (gzip.compress(b"a\n", mtime=0), "pipe: this is gzip data. .* gzip -dc"),
         (b"a\rb\rc\r", "pipe: its lines end in CR alone"),
         ("ü\n".encode() * 9 + b"\xff\n", "pipe, line 10: byte 0xff .* 9 of the 10 .* UTF-8"),
+        ("ü\n".encode() * 9 + b"\xff", "pipe, line 10: byte 0xff .* 9 of the 10 .* UTF-8"),  # a block of its own
         (b"\xff\n" + "ü\n".encode() * 9, "pipe, line 1: byte 0xff .* 9 of the 10 .* UTF-8"),
         (b"\xff\n" * 3, "pipe, line 1: byte 0xff .* 0 of the 3 .*iconv -f ENCODING"),
     ],
