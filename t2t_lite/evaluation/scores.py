@@ -202,6 +202,12 @@ def text_warnings(hypotheses, references, metrics):
     tokenized = sum(line.endswith(" .") for line in hypotheses)
     if tokenized > _TOKENIZED_LINES:
         warnings.append(f"{tokenized} lines end in a space and a full stop. sacreBLEU expects detokenized text.")
+    tabs = sum("\t" in line for line in hypotheses)
+    if 2 * tabs > len(hypotheses) and not any("\t" in (line or "") for line in references[0]):
+        warnings.append(
+            f"{counted(tabs, 'line')} with a tab, which references lack. Scores and further outputs "
+            "(write_beam_scores, n_best) count as words. Score the first column: cut -f1."
+        )
     if "ter" in metrics and any(line.count(" ") >= _LONG_FOR_TER for line in hypotheses):
         warnings.append(f"TER is slow for lines with more than {_LONG_FOR_TER} words.")
     return [warning for warning in warnings if warning]

@@ -232,6 +232,15 @@ def test_blank_lines_in_one_of_several_references(warnings_of):
     assert warnings_of(full, [full, ["", full[1]]], ("chrf",))[0] == ""  # which takes the best reference
 
 
+def test_columns_beside_the_translation(warnings_of):
+    text = ["the old house is red", "the small tree is very old now"]
+    said, scores = warnings_of([f"{line}\t-0.31" for line in text], text, where="hyp")
+    assert said.startswith("hyp: 2 lines with a tab") and "cut -f1" in said and scores["bleu"].score < 100
+    assert warnings_of([f"{text[0]}\t", text[1]], text)[0] == ""
+    tabbed = [line.replace(" ", "\t") for line in text]
+    assert warnings_of(tabbed, tabbed)[0] == ""
+
+
 def test_bleu_alone_warns_as_well(caplog):
     corpus_bleu(CHINESE, CHINESE)
     assert "--tokenization=zh" in caplog.text
