@@ -95,6 +95,7 @@ def _prepare(flags):
     """Copies the settings and the vocabulary to --output_dir, so that commands accept it in place of a run's folder."""
     from t2t_lite import files, registry
     from t2t_lite.data.folder import encoder_files
+    from t2t_lite.files import resumable
     from t2t_lite.files.file_system import make_folders, status
     from t2t_lite.runs.run_config import import_usr_dir, read_run_config, write_run_config
 
@@ -113,6 +114,13 @@ def _prepare(flags):
         raise UserError(
             f"--output_dir={flags.output_dir} holds averages of another run or of a run with other settings. Choose "
             "another folder."
+        )
+    found = [resumable.find(folder, resumable.CHECKPOINTS) for folder in (flags.model_dir, flags.output_dir)]
+    newest, average = (of_folder[-1].step if of_folder else 0 for of_folder in found)
+    if average > newest:  # other commands use the newest average
+        raise UserError(
+            f"--output_dir={flags.output_dir} holds an average of step {average}, but the newest checkpoint in "
+            f"{flags.model_dir} is of step {newest}, so the average is of an earlier run. Choose another folder."
         )
     record_path = os.path.join(flags.output_dir, _AVERAGES)
     _check_same_n(flags, record_path)

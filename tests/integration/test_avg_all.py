@@ -163,6 +163,11 @@ def _averages_of_three(folder):
     (folder / "avg" / "averages.json").write_text('{"n": 3}')
 
 
+def _average_of_step_three(folder):
+    _averages()(folder)
+    (folder / "avg" / "model.ckpt-3.index").write_text("")
+
+
 def _of_trainer(name):
     def write(folder):
         (folder / "other" / "best").mkdir(parents=True)
@@ -176,6 +181,7 @@ REFUSED = {  # {what: (what is there, beside checkpoints of steps 1 and 2; flags
     "too few steps": (None, ["--min_steps=2"], ["1 checkpoint from step 2", "--n=2"]),
     "another run": (_averages(hparams={"hidden_size": 16}), [], ["--output_dir=avg/", "another run"]),
     "another n": (_averages_of_three, [], ["--n=2", "--output_dir=avg/ holds averages of 3 checkpoints"]),
+    "a later average": (_average_of_step_three, [], ["--output_dir=avg/", "of step 3", "run is of step 2"]),
     "a trainer's folder": (_of_trainer("train.log"), ["--output_dir=other"], ["--output_dir=other"]),
     "a trainer's best": (_of_trainer("train.log"), ["--output_dir=other/best"], ["--output_dir=other/best"]),
     "damaged": (_spoil_second, [], ["model.ckpt-2"]),
