@@ -129,6 +129,8 @@ class SentenceReader(Reader):
             count = f"{length(text):,} pieces, more" if length(text) <= 2 * self.limit else "more pieces"
             raise UserError(f"{count} than {self.limit:,}. Split the text, or use {self.argument}=split.")
         parts = whole_sentences(text, problem) if self._splits else [text]
+        if is_natural(problem):  # training examples have no spaces around them, which some vocabularies encode
+            parts = [part if read(part).is_blank else part.strip() for part in parts]
         if is_long and self.long_input == "split":
             parts = unbroken(split_text(text, length, self.limit), text, problem)
         return TextParts(text, parts, [*map(read, parts)], is_long)
@@ -170,12 +172,12 @@ def joined(text, parts, translations, language=None):
         contributes its last hypothesis.
     """
     first = translations[0]
-    if parts == [text]:
-        return first
-    sizes = [len(one.source_tokens) for one in translations]
     spans = None
     if any(one.source_spans is not None for one in translations):
         spans = _shifted([one.source_spans for one in translations], starts_of(parts, text))
+    if len(parts) == 1:
+        return dataclasses.replace(first, source_spans=spans)
+    sizes = [len(one.source_tokens) for one in translations]
     return dataclasses.replace(
         first,
         hypotheses=tuple(

@@ -14,7 +14,7 @@ from t2t_lite.decoding.answering import TextModel
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation, asked_tellers
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.rules import before_stop
-from t2t_lite.decoding.sentence_parts import SentenceReader, answer_parts
+from t2t_lite.decoding.sentence_parts import SentenceReader, answer_parts, is_natural
 from t2t_lite.decoding.texts import check_text, check_texts, id_pairs, id_rows, prefix_ids, prefix_list, valid_unicode
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
@@ -68,7 +68,7 @@ class Translator(TextModel):
         on_progress: Callable[[int], object] | None = None,
         **options,
     ) -> list[Translation]:
-        """Translates texts. The translation of a blank text is blank.
+        """Translates texts. The translation of a blank text is blank. Spaces around a text are not read.
 
         Args:
             texts: list of texts, each a str, a reading of the `reader`, or a result of `read`, which is never split.
@@ -282,6 +282,8 @@ class Translator(TextModel):
             UserError: the vocabulary cannot encode the text or the target, or one of them is too long for the model.
         """
         found = []
+        if is_natural(self.problem):  # as in `translate`
+            text, target = text.strip(), target.strip()
         if self.problem:
             text, target = self.problem.encoded_text(text), self.problem.encoded_target(target, text)
         for side, what, given in (("inputs", "text", text), ("targets", "target", target)):

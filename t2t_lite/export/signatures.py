@@ -18,7 +18,7 @@ from t2t_lite.decoding.scoring import log_probs_of_targets
 from t2t_lite.decoding.search.adapters import refuse, searches
 from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.search.rules import rules_of, text_tables
-from t2t_lite.decoding.sentence_parts import splits_sentences
+from t2t_lite.decoding.sentence_parts import is_natural, splits_sentences
 from t2t_lite.decoding.texts import check_options
 from t2t_lite.settings.ranges import ALPHA
 from t2t_lite.settings.search_options import SearchOptions, kept_settings
@@ -89,7 +89,8 @@ class TextSignatures:
             n_best: tf.function(functools.partial(self._search, n_best), input_signature=SEARCHED, autograph=False)
             for n_best in {1, options.beam_size}
         }
-        self.readers = {side: reader(self.encoders[side], self._longest[side]) for side in ("inputs", "targets")}
+        strips = is_natural(translator.problem)
+        self.readers = {side: reader(self.encoders[side], self._longest[side], strips) for side in self._longest}
         self._decode = tf.function(self.encoders["targets"].tf_decode, input_signature=[_IDS], autograph=False)
 
     def functions(self):

@@ -12,6 +12,7 @@ from t2t_lite.text.rows import kept_lengths, longest_text
 from t2t_lite.text.vocabulary import EOS_ID, PAD_ID
 
 BLANK = SPACE + "*"
+_AROUND = rf"\A{SPACE}+|{SPACE}+\z"
 _LONGEST = 512
 
 
@@ -46,7 +47,7 @@ def longest_input(longest, most):
     return min(_LONGEST, most) if longest is None else longest
 
 
-def reader(encoder, longest):
+def reader(encoder, longest, strips=False):
     """Returns a tf.function that encodes string [batch] as `Sources`; blank texts are encoded like any other text.
 
     Create one function per vocabulary and export, since each contains the whole vocabulary file as a constant.
@@ -54,8 +55,10 @@ def reader(encoder, longest):
     Args:
         encoder: TextEncoder.
         longest: int, the maximum number of ids, including EOS.
+        strips: bool, whether to drop the spaces around texts.
     """
-    return tf.function(functools.partial(_read, encoder, longest - 1), input_signature=[texts_spec()], autograph=False)
+    read = functools.partial(_read, encoder, longest - 1, strips)
+    return tf.function(read, input_signature=[texts_spec()], autograph=False)
 
 
 def beginnings(texts, longest, ends=False, strips=True):
@@ -132,8 +135,9 @@ def encoding(encoder):
     return tf.function(encode, input_signature=[texts_spec()], autograph=False)
 
 
-def _read(encoder, longest, texts):
-    texts, is_cut = beginnings(valid(texts), longest)
+def _read(encoder, longest, strips, texts):
+    texts = valid(texts)
+    texts, is_cut = beginnings(tf.strings.regex_replace(texts, _AROUND, "") if strips else texts, longest)
     pieces = encoder.tf_encode(texts)  # the ids, ragged [batch, (length)]
     lengths = tf.cast(pieces.row_lengths(), tf.int32)
     is_blank = tf.strings.regex_full_match(texts, BLANK) | (lengths == 0)

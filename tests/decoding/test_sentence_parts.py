@@ -88,6 +88,20 @@ def test_what_else_is_split_and_what_is_not(translator):
     assert by_text == by_ids
 
 
+def test_spaces_around_a_text_are_not_read(translator):
+    """As in training; a vocabulary of bytes has ids for them."""
+    text = " \tthe red house\n"
+    (found,) = translator.translate([text], return_attention=True)
+    best = found.hypotheses[0]
+    assert (translator.searched, best.text, found.parts) == (["the red house"], "the red house", 1)
+    assert [text[start:end] for start, end in found.source_spans] == [*"the", "", *"red", "", *"house"]
+    assert best.attention.shape == (len(best.all_ids), len(found.source_tokens) + 1)
+    assert translator.pair_ids(" a ", "b\t") == translator.pair_ids("a", "b")
+    translator.problem = Problem()  # whose texts may be anything
+    translator.translate([" a "])
+    assert translator.searched[-1] == " a " and translator.pair_ids(" a ", "b") != translator.pair_ids("a", "b")
+
+
 def test_an_output_that_ends_early_is_short(translator, monkeypatch):
     def search(sources, *_):
         return [[Hypothesis(ids=[5] * (len(ids) // 4))] for ids in sources]
@@ -195,7 +209,7 @@ def test_the_fields_of_a_joined_translation_are_those_of_its_parts():
     whole = joined("ab cd", ["ab", "cd"], [one, three])
     assert (whole.truncated, whole.is_short, whole.hypotheses[0].ended) == (False, True, True)
     assert whole.hypotheses[0].stopped and whole.hypotheses[0].all_ids == [*map(ord, "xw")]
-    assert joined("ab", ["ab"], [two]) is two
+    assert joined("ab", ["ab"], [two]) == two
 
 
 @pytest.mark.parametrize("share, splits", [(None, True), (0.0, True), (0.099, True), (0.1, False), (0.5, False)])

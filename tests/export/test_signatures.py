@@ -46,8 +46,8 @@ def test_an_export_says_whether_its_model_wants_single_sentences(small):
 
 @pytest.mark.slow
 def test_a_text_is_truncated_beyond_the_longest_length_alone(small):
-    inputs = tf.constant(["a" * 7, "a" * 8, "a" * 9, "a" * 8 + " ", "", " " * 8, " " * 50])
-    expected = [False, False, True, True, False, False, False]  # a blank gives a blank, however long
+    inputs = tf.constant(["a" * 7, "a" * 8, "a" * 9, f"\u3000 {'a' * 8}\n ", "", " " * 8, " " * 50])
+    expected = [False, False, True, False, False, False, False]  # the spaces around a text are not read
     for name in ("serving_default", "n_best", "tokens"):
         assert getattr(small, name)(inputs)["truncated"].numpy().tolist() == expected, name
     cut = small.tokens(inputs[:3])["input_ids"].numpy()
@@ -62,6 +62,11 @@ def test_of_a_score_either_side_may_be_truncated(small):
 
 
 @pytest.mark.long
+def test_spaces_around_texts_are_not_scored(small):
+    found = small.score(tf.constant(["a", " a"]), tf.constant(["b c", "b c \n"]))
+    assert found["lengths"].numpy().tolist() == [4, 4] and len({*found["scores"].numpy().tolist()}) == 1
+
+
 def test_of_positions_that_both_sides_share_inputs_have_half_and_outputs_the_rest():
     sizes = {"hidden_size": 8, "filter_size": 16, "num_heads": 2, "num_layers": 1}
     model = TransformerLM(258, **sizes, position="learned", max_position=32)

@@ -91,6 +91,14 @@ def test_what_is_read_of_texts():
     assert plain.truncated.numpy().tolist() == [True, True, False, False, True, True]
 
 
+def test_spaces_around_texts_may_be_dropped():
+    texts = tf.constant(["\u3000 a \u2028b\r\n", "\n", "ab", "a" * 9999])
+    found = reader(ByteTextEncoder(), 9, strips=True)(texts)
+    assert ByteTextEncoder().decode(found.ids[0].numpy().tolist()) == "a \u2028b"
+    assert found.lengths.numpy().tolist() == [6, 0, 2, 8]
+    assert found.is_blank.numpy().tolist() == [False, True, False, False]
+
+
 def test_rows_of_one_text_and_of_two():
     encode = encoding(ByteTextEncoder())
     ids, truncated = row_reader(encode, 4, 1)(tf.constant(["abcd", "ab", ""]))
