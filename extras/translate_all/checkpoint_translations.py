@@ -17,7 +17,7 @@ from t2t_lite.files.file_system import status
 from t2t_lite.files.request import Request
 from t2t_lite.runs.directory import check_names
 from t2t_lite.runs.locating import encoders_of, read_config_of, run_files
-from t2t_lite.runs.log import RunLog
+from t2t_lite.runs.log import RunLog, rounded
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.tasks.task import check_answered_by, unit_of
@@ -112,10 +112,11 @@ class CheckpointTranslations:
                 "checkpoint_time": status(f"{checkpoint.path}.index").modified_ns // 10**9,
                 "source": os.path.basename(self.source_path),
                 "bleu_signature": bleu.signature,
+                "bleu": rounded(bleu.score),
             }
             log = RunLog(self.model_dir, name="eval.log")
             if not any(same.items() <= line.items() for line in log.read()):
-                log.write(**same, bleu=bleu.score)
+                log.write(**same)
         except (UserError, Failure, OSError, tf.errors.OpError) as error:  # a read-only folder, or a deleted checkpoint
             LOGGER.info(f"{self.model_dir}/eval.log: BLEU was not added: {first_line(error)}")
 

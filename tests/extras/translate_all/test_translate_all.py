@@ -131,21 +131,22 @@ def test_a_bleu_is_noted_once_for_each_checkpoint_and_text(tmp_path):
         noted.note(checkpoint, Score(score, "nrefs:1|case:mixed"))
 
     translation.touch()
-    for source, score in (("x/dev.en", 31.25), ("y/dev.en", 31.25), ("x/other.en", 12.5)):
-        note(source, score)
+    for source, score in (("x/dev.en", 100 / 3), ("y/dev.en", 100 / 3), ("x/other.en", 12.5), ("y/dev.en", 31.25)):
+        note(source, score)  # the last text has a name that occurred before, but is another one
     lines = [json.loads(line) for line in (tmp_path / "eval.log").read_text().splitlines()]
     assert_documented(lines)
     fields = ("event", "step", "checkpoint_time", "source", "bleu_signature", "bleu")
     assert [tuple(line[field] for field in fields) for line in lines] == [
-        ("translation", 300, 1_000_003, "dev.en", "nrefs:1|case:mixed", 31.25),
+        ("translation", 300, 1_000_003, "dev.en", "nrefs:1|case:mixed", 33.3333),
         ("translation", 300, 1_000_003, "other.en", "nrefs:1|case:mixed", 12.5),
+        ("translation", 300, 1_000_003, "dev.en", "nrefs:1|case:mixed", 31.25),
     ]  # fmt: skip
     os.utime(tmp_path / "model.ckpt-300.index", (1_000_004, 1_000_004))
     note("dev.en", 31.25)
-    assert len((tmp_path / "eval.log").read_text().splitlines()) == 3, "another checkpoint of the same step"
+    assert len((tmp_path / "eval.log").read_text().splitlines()) == 4, "another checkpoint of the same step"
     os.utime(translation, (1_000_000, 1_000_000))
     note("third.en", 50.0)
-    assert len((tmp_path / "eval.log").read_text().splitlines()) == 3, "a translation of an earlier run"
+    assert len((tmp_path / "eval.log").read_text().splitlines()) == 4, "a translation of an earlier run"
 
 
 def test_a_run_that_replaces_another_translates_with_its_own_settings(expected, tmp_path):
