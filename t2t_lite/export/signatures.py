@@ -57,8 +57,8 @@ class TextSignatures:
         max_input_length: int, the maximum length of an input in ids, EOS included. For the default see `longest_input`.
             If inputs and targets share the model's positions (`joins_inputs`), the targets to score get the remaining
             positions.
-        **search: the `SETTINGS` of `SearchOptions`. Beam size and length penalty are fixed in the export; alpha and
-            extra_length are defaults, which callers may override.
+        **search: the `SETTINGS` of `SearchOptions`. The defaults are `Problem.decode_defaults`. Beam size and length
+            penalty are fixed in the export; alpha and extra_length are defaults, which callers may override.
 
     Raises:
         UserError: a number is out of range.
@@ -71,7 +71,8 @@ class TextSignatures:
         if searches(translator.model):
             refuse(translator.model, "an export", "Use t2t-decoder or t2t_lite.load.")
         check_options(search, self.SETTINGS, "export_saved_model")
-        self._options = options = SearchOptions(**search)
+        defaults = translator.problem.decode_defaults if translator.problem else {}
+        self._options = options = SearchOptions(**{**defaults, **search})
         self.settings = kept_settings(options, self.SETTINGS)
         self._joins_inputs, most = translator.searcher.joins_inputs, translator.max_input_length
         # If inputs and outputs share positions, the default is to reserve half of the positions for inputs.

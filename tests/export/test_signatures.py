@@ -127,6 +127,13 @@ def test_an_export_searches_by_its_own_settings(options):
     assert found["scores"].numpy() == pytest.approx([t.score for t in expected], abs=1e-4)
 
 
+def test_a_problem_has_its_own_defaults():
+    translator, _ = made(9)
+    translator.problem = types.SimpleNamespace(decode_defaults={"beam_size": 3, "extra_length": 300})
+    assert TextSignatures(translator, 9).settings | {"alpha": 0.6} == made(9, beam_size=3, extra_length=300)[1].settings
+    assert TextSignatures(translator, 9, beam_size=2).settings["beam_size"] == 2
+
+
 @pytest.mark.slow
 def test_an_export_keeps_banned_texts():
     banned, texts = ["%3", "o"], ["abc", "de", "fgh"]
