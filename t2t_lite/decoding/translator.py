@@ -305,7 +305,8 @@ class Translator(TextModel):
         """Translates sources given as ids and returns the ids of the translations.
 
         Args:
-            inputs: list of lists of int as in records: each ends in EOS (1), and any ids after EOS are ignored.
+            inputs: list of lists of int as in records: each ends in EOS (1), and any ids after EOS are ignored. A row
+                longer than the attribute `max_input_length` (1024, or fewer positions) is truncated.
             **options: `SearchOptions`.
 
         Returns:

@@ -21,7 +21,7 @@ from t2t_lite.data.records import Records
 from t2t_lite.data.splits import DatasetSplit, named_split
 from t2t_lite.decoding.search.adapters import check_own_search, searches
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.errors import LOGGER, UserError, located, shown
+from t2t_lite.errors import LOGGER, UserError, counted, located, shown
 from t2t_lite.evaluation.loss_units import losses_by_unit
 from t2t_lite.evaluation.metrics import check_features, output_metrics, own_metrics, shown_metrics
 from t2t_lite.evaluation.scores import METRICS, make_metric, warn_of_texts
@@ -250,6 +250,9 @@ class OutputScorer:
         ]
         count = min(count or len(examples), len(examples))
         self._sample = [examples[i * len(examples) // count] for i in range(count)]
+        most = translator.max_input_length
+        if long := sum(len(inputs) > most for inputs, _ in self._sample):
+            LOGGER.warning(f"{counted(long, 'text')} longer than {most:,} ids: only their beginnings are translated.")
 
     def __call__(self):
         """Decodes and scores the sample; returns ({name: score}, facts such as "bleu_signature", texts)."""

@@ -115,6 +115,15 @@ def test_the_sample_is_spread_over_the_set(paths):
         assert some == expected
 
 
+def test_texts_of_which_only_a_part_is_translated_are_told(paths, caplog, monkeypatch):
+    evaluator(Moved(2), paths)
+    assert "longer than" not in caplog.text
+    monkeypatch.setattr("t2t_lite.decoding.translator.MAX_INPUT_LENGTH", 5)
+    evaluator(Moved(2), paths, translate_all=True)
+    count = sum(len(example["inputs"]) > 5 for example in given_records(Problem(), paths).examples(HPARAMS))
+    assert f"{count} texts longer than 5 ids" in caplog.text and 1 < count < COUNT
+
+
 @pytest.mark.slow
 def test_search_settings_are_the_callers_then_the_hyperparameters(paths, monkeypatch):
     asked, translate = [], Translator.translate_ids
