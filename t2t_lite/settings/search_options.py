@@ -58,9 +58,9 @@ class SearchOptions:
             beginning of a banned text also stands for the beginning of an output. Scores remain the model's own.
     """
 
-    beam_size: int = setting(4, limits=BEAM_SIZE)
+    beam_size: int = setting(4, limits=BEAM_SIZE, **_OUTPUT)
     alpha: float = setting(0.6, limits=ALPHA, **_BEAM)
-    extra_length: int = setting(50, limits=EXTRA_LENGTH)
+    extra_length: int = setting(50, limits=EXTRA_LENGTH, **_OUTPUT)
     batch_size: int = setting(32, limits=DECODE_BATCH, predicts=True)
     length_penalty: str = setting("gnmt", choices=("gnmt", "power"), **_BEAM)
     n_best: int = setting(1, 1, 4096, flag=None)

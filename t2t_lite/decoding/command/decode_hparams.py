@@ -16,6 +16,7 @@ SEARCH_NAMES = {setting: name for name, setting in _IN_SEARCH.items()}  # {Searc
 # {(setting, its value in tensor2tensor): value in `SearchOptions`}.
 _VALUES = {("batch_size", "0"): SearchOptions.batch_size, ("sampling_keep_top_k", "-1"): 0}
 _MBR_SAMPLES = 32
+_OUTPUT = {"excludes": ("targets",)}
 
 EVALUATION_SETTINGS = ("beam_size", "alpha", "extra_length", "length_penalty", "batch_size")
 DEFAULT_GRID = "beam_size=1,4,8;alpha=0,0.6,1"  # default grid of t2t-decoder --tune
@@ -59,19 +60,19 @@ class DecodeHParams:
 
     search: SearchOptions = dataclasses.field(default_factory=SearchOptions)
     return_beams: bool = setting(False, excludes=("samples", "targets"))
-    n_best: int = setting(0, 0, BEAM_SIZE.most, predicts=True, needs=("ranked",))
-    write_beam_scores: bool = False
-    max_input_size: int = setting(-1, 1, 2**20, also=(-1,), predicts=True)
-    num_samples: int = setting(-1, 1, 2**31 - 1, also=(-1,), needs=("samples_or_records",))
-    num_decodes: int = setting(1, 1, 1000, needs=("sampled_records",))
-    replace_unknown: bool = setting(False, needs=("translation",))
-    identity_output: bool = False
+    n_best: int = setting(0, 0, BEAM_SIZE.most, predicts=True, needs=("ranked",), **_OUTPUT)
+    write_beam_scores: bool = setting(False, **_OUTPUT)
+    max_input_size: int = setting(-1, 1, 2**20, also=(-1,), predicts=True, **_OUTPUT)
+    num_samples: int = setting(-1, 1, 2**31 - 1, also=(-1,), needs=("samples_or_records",), **_OUTPUT)
+    num_decodes: int = setting(1, 1, 1000, needs=("sampled_records",), **_OUTPUT)
+    replace_unknown: bool = setting(False, needs=("translation",), **_OUTPUT)
+    identity_output: bool = setting(False, **_OUTPUT)
     delimiter: str = setting("\n", predicts=True)
     shards: int = setting(1, limits=SHARDS, predicts=True, needs=("input_file",))
     shard_id: int = setting(0, 0, SHARDS.most - 1, predicts=True)
     shards_start_offset: int = setting(0, limits=COUNT, predicts=True)
     shard_google_format: bool = setting(False, predicts=True)
-    log_results: bool = setting(False, predicts=True)
+    log_results: bool = setting(False, predicts=True, **_OUTPUT)
 
     @classmethod
     def parse(cls, text, where="--decode_hparams", defaults=(), mbr=False):

@@ -13,6 +13,7 @@ from t2t_lite.errors import LOGGER, UserError, counted, shown
 from t2t_lite.settings.ranges import NEW_TOKENS, typed_value
 
 _MANY = 10  # number of line numbers that a message lists at most
+_SCORED = 16  # most lines scored at a time, since the logits of all their positions are in memory
 _N_BEST = 5  # default number of predictions that an encoder writes per line
 
 
@@ -66,6 +67,7 @@ class Lines:
 
     cut = "cut off after"  # the beginning of the warning about truncated lines; the limit follows
     title = "translating"
+    scorer = "score_ids"  # the answerer's method that scores the results of `read_target`
 
     def __init__(self, answerer, settings, name, *, long_input=None, on_error=None, as_json=False, **reader_options):
         self.answerer, self.settings, self.name = answerer, settings, name
@@ -134,7 +136,11 @@ class Lines:
 
     def score(self, lines, first=1):
         """Returns the TargetScore of each line (see `read_target`), or None for a line that cannot be scored."""
-        return applied(self.scores, self.readings(lines, first, read=self.read_target), None)
+
+        def scores(some):
+            return getattr(self.answerer, self.scorer)(some, batch_size=min(self.settings.search.batch_size, _SCORED))
+
+        return applied(scores, self.readings(lines, first, read=self.read_target), None)
 
     def check_lengths(self, lines, first=1):
         """Returns the lines, with None for each line that is refused as too long; reports these lines to `on_error`."""
@@ -274,10 +280,6 @@ class LineTranslator(Lines):
         """Reads a line with an input and its target for `scores`. Raises `UserError` if it is too long."""
         return self.answerer.pair_ids(*line.split("\t"))
 
-    def scores(self, readings):
-        """Returns the TargetScore of each reading of `read_target`."""
-        return self.answerer.score_ids(readings)
-
 
 class LineGenerator(Lines):
     """Continues lines, which are prompts and may be empty. A line may also be a list of ids (`Problem.readers`).
@@ -291,6 +293,7 @@ class LineGenerator(Lines):
 
     cut = "only its end was read, because it is longer than"
     title = "generating"
+    scorer = "score"
 
     def __init__(self, generator, settings, name, **options):
         super().__init__(generator, settings, name, **options)
@@ -314,10 +317,6 @@ class LineGenerator(Lines):
         if len(ids) > (longest or len(ids)):
             raise UserError(f"{len(ids):,} pieces, more than {longest:,}. Split the line.")
         return ids
-
-    def scores(self, readings):
-        """Returns the TargetScore of each reading of `read_target`."""
-        return self.answerer.score(readings)
 
     def _arguments(self):
         options = vars(self._options) | {"compile": self.compile, "max_new_tokens": self._options.extra_length}

@@ -126,7 +126,9 @@ def test_lines_are_not_written_into_pictures(monkeypatch, flags, message):
 
 SAMPLED = ["sampling_temp=0.5", "sampling_keep_top_k=5", "sampling_keep_top_p=0.5", "sampling_seed=3"]
 OF_BEAMS = ["alpha=1", "length_penalty=power", "ends=top", "return_beams=true"]
-OF_OUTPUTS = ["no_repeat_ngram_size=3", "repetition_penalty=1.2", "stop=END", "banned_texts=bad"]
+OF_OUTPUTS = ["no_repeat_ngram_size=3", "repetition_penalty=1.2", "stop=END", "banned_texts=bad", "beam_size=2",
+              "extra_length=3", "write_beam_scores=true", "max_input_size=9", "replace_unknown=true",
+              "identity_output=true", "log_results=true"]  # fmt: skip
 RANDOM = "sampling_method=random"
 
 
@@ -163,6 +165,12 @@ def test_settings_of_outputs_have_no_effect_on_given_targets(text, caplog):
     assert caplog.text == ""
     check(asked(SCORES, settings=text))
     assert f"{text.partition('=')[0]}: no effect on the targets in --score_file" in caplog.text
+
+
+def test_settings_of_several_outputs_have_no_effect_on_given_targets(caplog):
+    check(asked(SCORES, settings="n_best=2,num_samples=3,num_decodes=4,batch_size=2,delimiter=|,shards=2"))
+    (message,) = caplog.messages
+    assert "n_best, num_samples, num_decodes: no effect on the targets in --score_file" in message
 
 
 @pytest.mark.parametrize(

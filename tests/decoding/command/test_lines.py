@@ -226,6 +226,13 @@ def test_all_beams_and_their_scores():
     assert written(["ab"], "identity_output=true") == ["0"]
 
 
+def test_few_lines_are_scored_at_a_time():
+    for settings, size in (("", 16), ("batch_size=100", 16), ("batch_size=3", 3)):
+        lines_of = make(settings)
+        assert [found.log_prob for found in lines_of.score(["ab\tc", "d\te"])] == [-0.5, -0.25]
+        assert lines_of.answerer.given == [{"batch_size": size}]
+
+
 def test_a_skipped_line_has_no_output_in_json():
     (skipped,) = make(long_input="refuse", on_error=str).answer(["a" * 12])
     blank = {"text": "", "score": 0.0, "ended": True, "tokens": [], "token_scores": []}

@@ -31,7 +31,7 @@ class Continuing:
         self.asked = options
         return iter([prompt.text, "!"])
 
-    def score(self, readings):
+    def score(self, readings, batch_size):
         return [len(ids) for ids in readings]
 
     def answer(self, readings, on_progress, **options):
