@@ -123,7 +123,10 @@ class DataFolder:
             )
         for path in stale:
             files.remove(path)
-        to_learn = [path for path in self.problem.learned_files(self.path) if not files.exists(path)]
+        learned = self.problem.learned_files(self.path)
+        to_learn = [path for path in learned if not files.exists(path)]
+        if existing := [path for path in learned if path not in to_learn]:
+            LOGGER.info(f"{existing[0]}: already exists and is used. To learn a vocabulary from this text, delete it")
         files.write_json(self.begun_path, begun | {"to_learn": list(map(os.path.basename, to_learn))})
 
     def remove_learned(self):

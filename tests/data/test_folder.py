@@ -79,6 +79,22 @@ def test_another_request_is_named_and_its_begun_data_are_replaced(folder, tmp_pa
         folder.finished()
 
 
+def test_a_vocabulary_that_is_used_again_is_told(folder, tmp_path, monkeypatch, caplog):
+    paths = [str(tmp_path / f"vocab.{name}") for name in ("model", "vocab")]
+    monkeypatch.setattr(Bytes, "learned_files", lambda self, data_dir: paths)
+    caplog.set_level("INFO", "t2t_lite")
+    folder.begin()
+    assert not caplog.messages
+    for path in paths:
+        files.write_bytes(path, b"")
+    folder.begin()  # goes on with what it has learned
+    assert not caplog.messages
+    files.remove(folder.begun_path)
+    folder.begin()
+    (message,) = caplog.messages
+    assert message == f"{paths[0]}: already exists and is used. To learn a vocabulary from this text, delete it"
+
+
 def test_a_setting_may_be_a_tuple(folder, tmp_path):
     """JSON knows only lists, so the tuple is read back as one."""
     folder.problem.generation_settings = lambda: {"languages": ("en", "de")}
