@@ -10,6 +10,7 @@ Servers ignore `assets.extra`.
 """
 
 import dataclasses
+import functools
 import json
 import os
 import re
@@ -41,13 +42,15 @@ class LocatedRun:
     Attributes:
         checkpoint: str, path of the checkpoint, without suffix.
         config: dict, the contents of `hparams.json`.
-        problem: Problem.
     """
 
     checkpoint: str
     config: dict
 
-    problem = property(lambda self: registry.problem(self.config["problem"]))
+    @functools.cached_property
+    def problem(self):
+        """The Problem, whose own settings, such as protected texts, are known after a call of `check_encoders`."""
+        return registry.problem(self.config["problem"])
 
     def check_encoders(self, data_dir=None):
         """Raises `UserError` unless the run's vocabulary is in the checkpoint's folder or in data_dir."""

@@ -7,7 +7,8 @@ polib = pytest.importorskip("polib")
 from translate.storage.xliff import xlifffile  # noqa: E402
 
 import t2t_lite  # noqa: E402
-from tests.decoding.runs import make_language_model_run, make_run  # noqa: E402
+from t2t_lite import registry  # noqa: E402
+from tests.decoding.runs import SENTENCES, make_language_model_run, make_problem_run, make_run  # noqa: E402
 from tests.extras.catalogs.test_po_catalog import HEADER  # noqa: E402
 from tests.extras.catalogs.test_xliff_catalog import TEXT  # noqa: E402
 
@@ -56,6 +57,20 @@ def test_a_catalog_gets_the_translations_of_translator(call_command, run, catalo
     assert "2 translations filled in" in result.stderr
     again = decode(call_command, run, output, tmp_path / "c.po")
     assert again.status == 0 and (tmp_path / "c.po").read_bytes() == output.read_bytes(), "nothing was missing"
+
+
+@pytest.mark.slow
+def test_a_model_that_keeps_placeholders_reads_whole_texts(call_command, catalog, tmp_path):
+    pytest.importorskip("t2t_lite.extras.protect")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "a.tsv").write_text("".join(f"{sentence}\t{sentence} %d\n" for sentence in SENTENCES))
+    problem, paths = registry.problem("translate_own"), [str(tmp_path / "a.tsv")]
+    problem.configure(
+        train_files=paths, dev_files=paths, languages=["en", "de"], vocab_size=360, protect=["placeholders"]
+    )
+    run = make_problem_run(problem, "transformer", tmp_path)
+    result = decode(call_command, run, catalog, tmp_path / "b.po", "--decode_hparams=log_results=true,beam_size=1")
+    assert result.status == 0 and "INPUT: a green tree %d is old\n" in result.stderr, result.stderr
 
 
 @pytest.mark.slow
