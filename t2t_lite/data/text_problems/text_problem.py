@@ -45,7 +45,8 @@ class Text2TextProblem(Problem):
         use_vocab_from_other_problem: another problem, whose vocabulary is used instead.
         has_inputs: whether samples have inputs, for ported problems that ask it.
         oov_token: with `VocabType.TOKEN`, the entry that replaces unknown words. If None, they raise an error.
-        inputs_prefix, targets_prefix: strings that are prepended to each input text and each target text.
+        inputs_prefix, targets_prefix: strings that are prepended to each input text and each target text in records. As
+            in tensor2tensor, decoding does not add them: the texts to decode must begin with the prefix as well.
     """
 
     text_features = ("inputs", "targets")
