@@ -26,6 +26,7 @@ _OPTIONAL = {  # settings of the first module, and their supported values
     "transformer_task": ("feature-extraction",),
     "module_output_name": ("token_embeddings",),
     "modality_config": ({"text": {"method": "forward", "method_output_name": "last_hidden_state"}},),
+    "processing_kwargs": ({}, None),
 }
 _USE = usage(
     "sentence-transformers",
@@ -81,7 +82,7 @@ class SentenceFolder:
         pooling = self._pooling(os.path.join(folder, modules[1]["path"], "config.json"), family)
         if len(modules) > 2:
             self._check_normalization(os.path.join(folder, modules[2]["path"], "config.json"))
-        self._check_prompts(os.path.join(folder, _PROMPTS))
+        self._check_calls(os.path.join(folder, _PROMPTS))
         length = self._length(folder, vocabulary, most)
         return {"features_pooling": pooling, "features_normalized": len(modules) > 2, "features_length": length - 1}
 
@@ -143,8 +144,12 @@ class SentenceFolder:
         check(path, name, vector, vector == "sentence_embedding", "sentence_embedding, the vector of a text")
 
     @staticmethod
-    def _check_prompts(path):
+    def _check_calls(path):
+        """Checks the settings of the package's `encode`."""
         config = files.read_json(path, {"prompts?": dict | None}) if files.exists(path) else {}
+        size = config.get("truncate_dim")
+        expected = "null, because vectors have all their numbers here. Set it to null, and shorten the vectors yourself"
+        check(path, "truncate_dim", size, size is None, expected)
         default = config.get("default_prompt_name")
         expected = "null, because prompts are not supported. Set it to null, and write the prompt before each text"
         check(path, "default_prompt_name", default, default is None, expected)

@@ -92,6 +92,8 @@ def _with(**values):
         ("texts", _with(max_seq_length=4), "sentence_bert_config.json: max_seq_length=4…5 or more"),
         ("texts", _with(max_seq_length="9"), "max_seq_length=9…5 or more"),
         ("texts", _with(transformer_task="fill-mask"), "transformer_task=fill-mask…feature-extraction"),
+        ("texts", _with(processing_kwargs={"text": {"max_length": 6}}), "processing_kwargs={'text'…Expected {}, or no"),
+        ("prompts", _with(truncate_dim=8), "config_sentence_transformers.json: truncate_dim=8. Expected null…shorten"),
         ("prompts", _with(default_prompt_name="query"), "default_prompt_name=query…write the prompt before each text"),
         ("normalize", _with(module_input_name="token_embeddings"), "module_input_name=token_embeddings…sentence_embe"),
     ],
