@@ -84,7 +84,7 @@ class Unigram(NamedTuple):
     @staticmethod
     def is_in(folder, tokenizer):
         """Returns whether a folder contains a vocabulary of any family in this module."""
-        return bool(_models(folder) or (tokenizer and tokenizer["model"]["type"] == Unigram.type))
+        return tokenizer["model"]["type"] == Unigram.type if tokenizer else bool(_models(folder))
 
     @staticmethod
     def read(folder, work_dir, tokenizer, settings):
@@ -95,7 +95,7 @@ class Unigram(NamedTuple):
         else:
             model = completed(files.read_bytes(path), path)
             # of the two files, Transformers reads only tokenizer.json
-            if tokenizer is not None and tokenizer["model"]["type"] == Unigram.type:
+            if tokenizer is not None:
                 _check_same(model, path, tokenizer, os.path.join(folder, "tokenizer.json"))
         pieces = {piece.piece for piece in parse_sentencepiece(model, path).pieces}
         added = [

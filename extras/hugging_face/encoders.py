@@ -55,7 +55,7 @@ def import_encoder(family, path, config, output_dir, problem=""):
     if head is None:
         LOGGER.warning(f"{path}: the model has no head. Use it for features or as a starting point for training.")
     with vocabulary_of(path) as vocabulary:
-        _check_vocabulary(path, config, vocabulary)
+        _check_vocabulary(path, config, vocabulary, family)
         if vocabulary.reads_two_ends and head == "span":
             LOGGER.warning(f"{path}: RoBERTa puts two end tokens between question and context, but we put one.")
         problem = _problem_name(path, family, head, has_sentences, vocabulary.reads_two_ends, problem)
@@ -124,7 +124,7 @@ def _labels(path, config):
     return names
 
 
-def _check_vocabulary(folder, config, vocabulary):
+def _check_vocabulary(folder, config, vocabulary, family):
     """Raises `UserError` if the vocabulary does not match the model."""
     path, published = f"{folder}/config.json", vocabulary.ids
     if -1 in published:
@@ -133,6 +133,9 @@ def _check_vocabulary(folder, config, vocabulary):
     vocabulary.check_rows(path, config["vocab_size"])
     padding = config["pad_token_id"]
     check(path, "pad_token_id", padding, padding == published[PAD_ID], f"{published[PAD_ID]}, the id of padding")
+    first = vocabulary.first_token
+    end = next(token for token, i in vocabulary.special_ids.items() if i == EOS_ID)
+    vocabulary.check_frame(folder, f"{first} A {end}" if family.row_id == "first_id" else f"A {end} {first}")
 
 
 def _first_position(folder, family, config):

@@ -59,6 +59,7 @@ def _check_vocabulary(folder, config, vocabulary, encoder):
             f"{folder}: has an encoder's vocabulary. Expected vocab.json and merges.txt, or a BPE tokenizer.json."
         )
     vocabulary.check_rows(path, config["vocab_size"])
+    vocabulary.check_frame(folder, "A")
     end, config_end = encoder.published_ids[EOS_ID], config["eos_token_id"]
     expected = f"only {end}, the id of {shown(encoder.tokens[EOS_ID])}"
     check(path, "eos_token_id", config_end, config_end in (end, [end], None), expected)

@@ -13,6 +13,7 @@ WordPiece and BPE are read here. For any other kind of vocabulary, a function is
 """
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -32,11 +33,12 @@ from t2t_lite.text.vocabulary_files import open_encoder
 _FILES = {"WordPiece": ("vocab.txt",), "BPE": ("vocab.json", "merges.txt")}
 _WHOLE, _CONFIG = "tokenizer.json", published_encoder.CONFIG
 _SCHEMA = {
-    "model": {"type": str, "vocab": dict | list, "merges?": list},
+    "model": {"type?": str, "vocab": dict | list, "merges?": list},
     "added_tokens?": list,
-    **dict.fromkeys(("normalizer?", "pre_tokenizer?"), dict | None),
+    **dict.fromkeys(("normalizer?", "pre_tokenizer?", "post_processor?"), dict | None),
 }
-_CONFIG_SCHEMA = dict.fromkeys(("do_lower_case?", "keep_accents?", "add_prefix_space?"), bool | None)
+_ADDED = ("add_prefix_space", "add_bos_token", "add_eos_token")
+_CONFIG_SCHEMA = dict.fromkeys((f"{name}?" for name in ("do_lower_case", "keep_accents", *_ADDED)), bool | None)
 _FIRST = ("[CLS]", "<cls>", "<s>")
 _ROBERTAS_FIRST = "<s>"  # <s> is also the first token of XLM-RoBERTa
 # The supported {part of tokenizer.json: {setting: value}}. Except for "type", the values are also the defaults. None
@@ -70,6 +72,7 @@ class Published(NamedTuple):
         special_ids: {token: our id}.
         contents: {name of a published file: bytes}.
         tokenizer: {name: value} for `tokenizer_config.json`; empty for the vocabularies of RoBERTa and GPT-2.
+        frame: str, the special tokens around a text, such as "[CLS] A [SEP]", or None if the files do not show them.
     """
 
     path: str
@@ -77,6 +80,7 @@ class Published(NamedTuple):
     special_ids: dict
     contents: dict
     tokenizer: dict = {}  # noqa: RUF012
+    frame: str | None = None
 
     @property
     def reads_two_ends(self):
@@ -95,6 +99,11 @@ class Published(NamedTuple):
         if tokens := [token for token in _FIRST if token in self.special_ids]:
             return tokens[0]
         raise UserError(f"{self.path}: no special token {' or '.join(_FIRST)}. Expected the vocabulary of an encoder.")
+
+    def check_frame(self, folder, expected):
+        """Raises `UserError` if the tokenizer puts other special tokens around a text than the `expected` ones."""
+        words = f"{expected}, where A is the text; other special tokens are not supported here"
+        check(f"{folder}/{_WHOLE}", "post_processor", self.frame, self.frame in (None, expected), words)
 
     def check_rows(self, path, size):
         """Raises `UserError` unless each token has a row in the embedding table; logs a warning about additional rows.
@@ -147,9 +156,9 @@ def _in_users_words(message, work_dir, folder):
     """Changes a message about a file in `work_dir` so that the message names the original file in the user's folder."""
 
     def name_of_source(match):
-        path = os.path.join(folder, match[1])
-        sources = (path, os.path.join(folder, _WHOLE))
-        return next(filter(files.exists, sources), path)
+        is_part = match[1] in itertools.chain.from_iterable(_FILES.values())  # which a tokenizer.json replaces
+        sources = [os.path.join(folder, name) for name in ((_WHOLE, match[1]) if is_part else (match[1], _WHOLE))]
+        return next(filter(files.exists, sources), os.path.join(folder, match[1]))
 
     return re.sub(re.escape(work_dir) + r"/([\w.]+)", name_of_source, message).replace(work_dir, folder)
 
@@ -157,30 +166,64 @@ def _in_users_words(message, work_dir, folder):
 def _read_folder(folder, work_dir):
     """Returns the Published of a folder; writes its files into `work_dir`."""
     tokenizer_path, config = (os.path.join(folder, name) for name in (_WHOLE, _CONFIG))
-    tokenizer = files.read_json(tokenizer_path, _SCHEMA) if files.exists(tokenizer_path) else None
-    kind = next((kind for kind, names in _FILES.items() if files.exists(os.path.join(folder, names[0]))), None)
+    tokenizer = _read_tokenizer(tokenizer_path) if files.exists(tokenizer_path) else None
+    if tokenizer:  # replaces the other files, as in Transformers
+        kind = tokenizer["model"]["type"]
+    else:
+        kind = next((kind for kind, names in _FILES.items() if files.exists(os.path.join(folder, names[0]))), None)
     others = _others()
-    other = next((other for other in others if kind is None and other.is_in(folder, tokenizer)), None)
+    other = next((other for other in others if kind not in _FILES and other.is_in(folder, tokenizer)), None)
     settings = _settings(config, tokenizer, tokenizer_path, other.settings if other else settings_of)
+    frame = _frame(tokenizer, tokenizer_path) if tokenizer else None
     if other:
-        return other.read(folder, work_dir, tokenizer, settings)
-    if kind is not None:
-        contents = [files.read_bytes(os.path.join(folder, name)) for name in _FILES[kind]]
-    elif tokenizer is None:
+        return other.read(folder, work_dir, tokenizer, settings)._replace(frame=frame)
+    if kind is None:
         names = [*dict.fromkeys(["vocab.txt", "vocab.json and merges.txt", *(other.file for other in others), _WHOLE])]
         raise UserError(f"{folder}: holds no vocabulary. Expected {', '.join(names[:-1])} or {names[-1]}.")
-    else:
-        kind = tokenizer["model"]["type"]
-        if kind not in _FILES:
-            kinds = " or ".join(dict.fromkeys([*_FILES, *(other.type for other in others)]))
-            raise UserError(f"{tokenizer_path}: the vocabulary's type is {kind}. Expected {kinds}.")
+    if kind not in _FILES:
+        kinds = " or ".join(dict.fromkeys([*_FILES, *(other.type for other in others)]))
+        raise UserError(f"{tokenizer_path}: the vocabulary's type is {kind}. Expected {kinds}.")
+    if tokenizer:
         contents = _contents(tokenizer["model"], tokenizer_path)
-    if kind == "BPE" and settings.get("add_prefix_space"):
-        raise UserError(f"{config}: add_prefix_space=true. Expected false, because texts get no leading space here.")
+    else:
+        contents = [files.read_bytes(os.path.join(folder, name)) for name in _FILES[kind]]
+    if kind == "BPE" and (added := [name for name in _ADDED if settings.get(name)]):
+        what = "space" if added[0] == _ADDED[0] else "token"
+        raise UserError(f"{config}: {added[0]}=true. Expected false, because texts get no additional {what} here.")
     for name, content in zip(_FILES[kind], contents, strict=True):
         files.write_bytes(os.path.join(work_dir, name), content)
     files.write_bytes(os.path.join(work_dir, _CONFIG), json.dumps(settings).encode())
-    return published(open_encoder(os.path.join(work_dir, _FILES[kind][0])))
+    return published(open_encoder(os.path.join(work_dir, _FILES[kind][0])))._replace(frame=frame)
+
+
+def _read_tokenizer(path):
+    """Returns the contents of a `tokenizer.json`, with the type of the vocabulary."""
+    tokenizer = files.read_json(path, _SCHEMA)
+    model = tokenizer["model"]
+    if "type" not in model:  # as in older files, such as those of gpt2 and distilbert-base-uncased
+        marks = {"merges": "BPE", "max_input_chars_per_word": "WordPiece", "unk_id": "Unigram"}
+        model["type"] = next((kind for mark, kind in marks.items() if mark in model), "WordLevel")
+    return tokenizer
+
+
+def _frame(tokenizer, path):
+    """Returns the special tokens around a text, where "A" stands for the text, or None if the file lacks this part."""
+    if "post_processor" not in tokenizer:
+        return None
+
+    def tokens(processor):
+        kind = processor["type"]
+        if kind == "TemplateProcessing":
+            return [part["id"] for entry in processor["single"] for part in entry.values()]
+        if kind in ("BertProcessing", "RobertaProcessing"):
+            return [processor["cls"][0], "A", processor["sep"][0]]
+        parts = [tokens(part) for part in processor["processors"]] if kind == "Sequence" else []
+        return next((part for part in parts if len(part) > 1), ["A"])
+
+    try:
+        return " ".join(tokens(tokenizer["post_processor"] or {"type": None}))
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise UserError(f"{path}: 'post_processor' is damaged. Copy the file again.") from None
 
 
 def _check_class(folder, vocabulary):
@@ -222,7 +265,8 @@ def _contents(model, path):
         contents = [_lines(sorted(ids, key=ids.get), path)]
     else:
         merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in merges]
-        contents = [json.dumps(ids, ensure_ascii=False), _lines(merges, path)]
+        # Transformers 4 skips the first line of merges.txt.
+        contents = [json.dumps(ids, ensure_ascii=False), f"#version: 0.2\n{_lines(merges, path)}"]
     try:
         return [content.encode() for content in contents]
     except UnicodeEncodeError:

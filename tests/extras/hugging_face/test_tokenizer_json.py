@@ -9,6 +9,7 @@ import pytest
 from t2t_lite import registry
 from tests.extras.hugging_face.encoder_folders import write_encoder
 from tests.extras.hugging_face.gpt_folders import write_gpt
+from tests.extras.hugging_face.in_and_out import exported, loaded
 from tests.extras.hugging_face.tokenizer_files import (
     BERT,
     BPE,
@@ -55,8 +56,65 @@ def test_it_holds_what_the_other_files_held(folder, kind):
     after = encoder_of(folder, "again")
     every = range(before.vocab_size)
     assert before.pieces(every) == after.pieces(every) and before.encode("The cafe 12") == after.encode("The cafe 12")
+    del said["model"]["type"]  # as in the published files of gpt2 and distilbert-base-uncased
+    write(folder, said)
+    assert encoder_of(folder, "untyped").pieces(every) == before.pieces(every)
     write(folder, changed(said, "model", type="WordLevel"))
     refused(folder, "type is WordLevel")
+
+
+@pytest.mark.parametrize("kind", ["WordPiece", "GPT-2"])
+def test_it_replaces_the_other_files(folder, kind):
+    """As in Transformers, which does not write them any longer, so older ones may lie beside it."""
+    fill, of_files = FOLDERS[kind]
+    fill(folder)
+    said = of_files(folder)
+    ids = said["model"]["vocab"]
+    *_, first, second = (token for token in ids if len(token) == 1 and token.isascii())
+    ids[first], ids[second] = ids[second], ids[first]
+    (folder / "tokenizer.json").write_text(json.dumps(said))
+    theirs = [ids[first], ids[second]]
+    encoder = encoder_of(folder, "run")
+    assert [encoder.published_ids[i] for i in encoder.encode(first) + encoder.encode(second)] == theirs
+    del ids[first]
+    (folder / "tokenizer.json").write_text(json.dumps(said))
+    refused(folder, f"{folder}/tokenizer.json: ")
+
+
+@pytest.mark.slow
+def test_the_first_merge_is_not_on_the_first_line(folder, tmp_path):
+    """Transformers 4 skips this line."""
+    write_gpt(folder, "gpt2", "", write_byte_level)
+    write(folder, bpe(folder))
+    exported(loaded(folder, tmp_path / "run"), tmp_path / "ours")
+    assert (tmp_path / "ours" / "merges.txt").read_text().startswith("#version: 0.2\n")
+
+
+def _template(*tokens):
+    parts = [{"Sequence" if token in "AB" else "SpecialToken": {"id": token, "type_id": 0}} for token in tokens]
+    return {"type": "TemplateProcessing", "single": parts}
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong"),
+    [
+        ("WordPiece", _template("[CLS]", "A", "[SEP]"), _template("A", "[SEP]")),
+        ("WordPiece", {"type": "BertProcessing", "cls": ["[CLS]", 2], "sep": ["[SEP]", 3]}, None),
+        ("BPE", {"type": "RobertaProcessing", "cls": ["<s>", 0], "sep": ["</s>", 2]}, {"type": "ByteLevel"}),
+        ("GPT-2", {"type": "ByteLevel"}, _template("<|endoftext|>", "A")),
+        ("GPT-2", None, {"type": "Sequence", "processors": [{"type": "ByteLevel"}, _template("A", "<|endoftext|>")]}),
+    ],
+)
+def test_other_special_tokens_around_texts_are_refused(folder, kind, right, wrong):
+    fill, of_files = FOLDERS[kind]
+    fill(folder)
+    said = of_files(folder)
+    write(folder, said | {"post_processor": wrong})
+    refused(folder, "tokenizer.json: post_processor=…Expected …A")
+    write(folder, said | {"post_processor": {"type": "TemplateProcessing", "single": [[]]}})
+    refused(folder, "'post_processor' is damaged")
+    write(folder, said | {"post_processor": right})
+    encoder_of(folder, "run")
 
 
 def test_damaged_pieces_and_merges(folder):
@@ -124,11 +182,13 @@ def test_parts_that_are_missing_are_refused(folder):
     refused(folder, "no normalizer: type. Expected 'BertNormalizer'")
 
 
-@pytest.mark.parametrize("kind", ["BPE", "GPT-2"])
-def test_a_space_before_texts_is_refused_in_the_configuration(folder, kind):
+@pytest.mark.parametrize(
+    ("kind", "name"), [("BPE", "add_prefix_space"), ("GPT-2", "add_prefix_space"), ("GPT-2", "add_bos_token")]
+)
+def test_additions_to_texts_are_refused_in_the_configuration(folder, kind, name):
     FOLDERS[kind][0](folder)
-    (folder / "tokenizer_config.json").write_text(json.dumps({"add_prefix_space": True}))
-    refused(folder, "tokenizer_config.json: add_prefix_space=true. Expected false")
+    (folder / "tokenizer_config.json").write_text(json.dumps({name: True}))
+    refused(folder, f"tokenizer_config.json: {name}=true. Expected false")
 
 
 def test_a_language_model_has_no_vocabulary_of_an_encoder(folder):
