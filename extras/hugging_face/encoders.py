@@ -131,8 +131,9 @@ def _check_vocabulary(folder, config, vocabulary, family):
         lacking = ("padding", "end", "unknown text")[published.index(-1)]
         raise UserError(f"{vocabulary.path}: no token for {lacking}. Expected the model's vocabulary.")
     vocabulary.check_rows(path, config["vocab_size"])
-    padding = config["pad_token_id"]
-    check(path, "pad_token_id", padding, padding == published[PAD_ID], f"{published[PAD_ID]}, the id of padding")
+    if family.first_position(0):  # the positions depend on the id of padding
+        padding = config["pad_token_id"]
+        check(path, "pad_token_id", padding, padding == published[PAD_ID], f"{published[PAD_ID]}, the id of padding")
     first = vocabulary.first_token
     end = next(token for token, i in vocabulary.special_ids.items() if i == EOS_ID)
     vocabulary.check_frame(folder, f"{first} A {end}" if family.row_id == "first_id" else f"A {end} {first}")

@@ -177,7 +177,6 @@ CONFIGS = [
     ({"num_attention_heads": 3}, "num_attention_heads=3. Expected a divisor of hidden_size=16"),
     ({"num_hidden_layers": 3}, "encoder.layer.2.intermediate.dense.weight is missing"),
     ({"max_position_embeddings": 25}, "embeddings.position_embeddings.weight is float32 24 x 16"),
-    ({"pad_token_id": 1}, "pad_token_id=1. Expected 0, the id of padding"),
     ({"vocab_size": 5}, "word_embeddings.weight is"),
     ({"layer_norm_eps": 0}, "layer_norm_eps=0"),
 ]
@@ -188,6 +187,16 @@ def test_settings_that_do_not_fit_are_named(tmp_path, config, message):
     folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
     configure(folder, **config)
     refuses_import(folder, tmp_path, message)
+
+
+def test_a_bert_does_not_read_the_id_of_padding(tmp_path):
+    """Published models with the vocabulary of another family, such as multilingual MiniLM, have a wrong one."""
+    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
+    configure(folder, pad_token_id=1)
+    loaded(folder, tmp_path / "bert")
+    folder, _ = write_encoder(tmp_path / "roberta", "RobertaForMaskedLM")  # whose positions begin after it
+    configure(folder, pad_token_id=0)
+    refuses_import(folder, tmp_path, "pad_token_id=0. Expected …, the id of padding")
 
 
 def test_other_files_that_do_not_fit_are_named(tmp_path):
