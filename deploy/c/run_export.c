@@ -241,6 +241,7 @@ static long answer_input(Export* export, TF_Status* status) {
             ssize_t length = getline(&line->bytes, &room[number], stdin);
             if (length < 0) break;
             if (line->bytes[length - 1] == '\n') length--;
+            if (length > 0 && line->bytes[length - 1] == '\r') length--; /* as the commands read CRLF */
             line->length = length;
         }
         if (number > 0) answer_lines(export, lines, number, answered + 1, status);

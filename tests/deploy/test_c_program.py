@@ -59,8 +59,11 @@ def answers(done):
 
 
 def test_all_types_and_shapes(program, saved):
-    """Blank lines, NULs, quotation marks, control characters and tabs are text; a last line needs no end."""
-    done = run(program, saved, lines='ab\n\n"\\\x00\t\nä'.encode())
+    """Blank lines, NULs, quotation marks, control characters and tabs are text; a last line needs no end.
+
+    Lines may end as on Windows.
+    """
+    done = run(program, saved, lines='ab\r\n\n"\\\x00\t\nä'.encode())
     expected = [
         (["a", "b", "", ""], 0.5, 2, True, "ab", [[0, 0], [1, 1], [-1, -1], [-1, -1]]),
         ([""] * 4, None, 0, True, "", [[-1, -1]] * 4),
