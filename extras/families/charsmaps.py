@@ -15,6 +15,9 @@ from t2t_lite.files.safe_json import check_schema
 from t2t_lite.text.sentencepiece_model import ModelProto
 from t2t_lite.text.subwords import train_bpe
 
+_QUOTES = [{"String": text} for text in ("``", "''")]  # the patterns that the clean-up replaces
+_CLEAN_UP = ("NFKD", "StripAccents", "Lowercase")
+
 _SIZE = 4  # bytes per unit of the trie
 _LABELS = np.arange(256, dtype=np.uint32)
 _CHUNK = 2**12  # number of trie nodes that are processed together
@@ -75,25 +78,33 @@ def clean_up(tokenizer, path):
     rules = normalizer.get("normalizers", [normalizer])
     check_schema(rules, [{"type?": str}], f"{path}: 'normalizer'")
     types = [rule.get("type") for rule in rules]
-    if not any(rule.get("pattern") == {"String": "``"} for rule in rules):
+    if not _is_clean_up(rules):
         return {}
     return {"do_lower_case": "Lowercase" in types, "keep_accents": "StripAccents" not in types}
 
 
-def check_words(tokenizer, rules, path):
+def _is_clean_up(rules):
+    return any(rule.get("pattern") == _QUOTES[0] for rule in rules)
+
+
+def check_words(tokenizer, rules, path, is_cleaned=False):
     """Checks that a Unigram `tokenizer.json` only splits texts at spaces and applies SentencePiece's rules.
 
     Args:
         tokenizer: dict, the contents of the file.
         rules: list of dict, the normalizers in the `tokenizer.json`.
         path: str, the file's path, for error messages.
+        is_cleaned: bool, whether the rules must include the clean-up of ALBERT and XLNet; if not, they must not.
 
     Raises:
         UserError: texts are split or changed in an unsupported way.
     """
+    if is_cleaned and not _is_clean_up(rules):
+        check_setting(path, "normalizer: pattern", None, _QUOTES[0])
     for rule in rules:
         is_blank = rule["type"] == "Strip" or (rule["type"] == "Replace" and rule.get("pattern") == {"Regex": " {2,}"})
-        if not is_blank:
+        is_clean = is_cleaned and (rule["type"] in _CLEAN_UP or rule.get("pattern") in _QUOTES)
+        if not is_blank and not is_clean:
             check_setting(path, "normalizer: type", rule["type"], "Precompiled")
     whole = tokenizer.get("pre_tokenizer") or {"type": None}
     for part in whole.get("pretokenizers", [whole]):

@@ -271,8 +271,8 @@ def of_tokenizer_json(tokenizer, path):
     spec.unk_piece = vocab[unknown][0]
     rules = tokenizer["normalizer"].get("normalizers", [tokenizer["normalizer"]])
     check_schema(rules, _RULES, f"{path}: 'normalizer'")
-    if not family_of([piece.piece for piece in proto.pieces if piece.type == kind.CONTROL]).is_cleaned:
-        check_words(tokenizer, rules, path)
+    family = family_of([piece.piece for piece in proto.pieces if piece.type == kind.CONTROL])
+    check_words(tokenizer, rules, path, family.is_cleaned)
     rules = [rule for rule in rules if rule["type"] == "Precompiled"]
     try:
         charsmap = base64.b64decode(rules[0].get("precompiled_charsmap", ""), validate=True) if rules else b""

@@ -67,6 +67,14 @@ def test_texts_are_changed_by_compiled_rules_and_blanks_alone(rule, request):
         check_words(tokenizer, [{"type": "Precompiled"}, rule], "tokenizer.json")
 
 
+def test_a_clean_up_changes_texts_too():
+    tokenizer, marks = {"pre_tokenizer": METASPACE}, [{"type": "NFKD"}, {"type": "StripAccents"}, {"type": "Lowercase"}]
+    check_words(tokenizer, [QUOTES, *marks, {"type": "Precompiled"}], "tokenizer.json", is_cleaned=True)
+    for rules, words in (([QUOTES, {"type": "NFKC"}], "type='NFKC'"), (marks, "no normalizer: pattern")):
+        with pytest.raises(UserError, match=rf"^tokenizer.json: .*{words}"):
+            check_words(tokenizer, rules, "tokenizer.json", is_cleaned=True)
+
+
 @pytest.mark.parametrize(
     "part, name",
     [

@@ -163,6 +163,15 @@ def test_it_says_whether_letters_become_small(folder):
         ("BPE", "model", {"ignore_merges": True}, "model: ignore_merges=True. Expected none"),
         ("GPT-2", "pre_tokenizer", {"add_prefix_space": True}, "add_prefix_space=True. Expected False"),
         *(
+            (kind, part, settings, words)
+            for kind in ("Unigram",)
+            if kind in FOLDERS
+            for part, settings, words in (
+                ("normalizer", {"normalizers": [{"type": "NFKC"}]}, "no normalizer: pattern. Expected …``"),
+                ("pre_tokenizer", {"pretokenizers": [{"type": "Digits"}]}, "type='Digits'. Expected 'Metaspace'"),
+            )
+        ),
+        *(
             (kind, "normalizer", {"lowercase": False}, "normalizer: lowercase=False. Expected True")
             for kind in ("GPT",)
             if kind in FOLDERS

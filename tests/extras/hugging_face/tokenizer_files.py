@@ -42,10 +42,15 @@ def bpe(path, way=GPT2, **settings):
 def unigram(path):
     proto = ModelProto.FromString((path / "spiece.model").read_bytes())
     rules = base64.b64encode(proto.normalizer_spec.precompiled_charsmap).decode()
+    quotes = [{"type": "Replace", "pattern": {"String": text}, "content": '"'} for text in ("``", "''")]
+    others = [{"type": "NFKD"}, {"type": "StripAccents"}, {"type": "Lowercase"}]
+    compiled = {"type": "Precompiled", "precompiled_charsmap": rules}
+    metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
     return {
         "model": {"type": "Unigram", "vocab": [[piece.piece, piece.score] for piece in proto.pieces], "unk_id": 1},
         "added_tokens": [{"id": i, "content": proto.pieces[i].piece, "special": True} for i in range(5)],
-        "normalizer": {"normalizers": [{"type": "NFKD"}, {"type": "Precompiled", "precompiled_charsmap": rules}]},
+        "normalizer": {"type": "Sequence", "normalizers": [*quotes, *others, compiled]},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, metaspace]},
     }
 
 

@@ -140,7 +140,6 @@ def test_classes_of_pairs_and_a_body_alone(tmp_path, caplog):
         ({"bi_data": True}, "bi_data=True…False"),
         ({"d_head": 8}, "d_head=8…4, d_model / n_head"),
         ({"summary_type": "mean"}, "summary_type=mean…last"),
-        ({"pad_token_id": 0}, "pad_token_id=0…5"),
         ({"tie_word_embeddings": False}, "tie_word_embeddings=False…True"),
         ({"d_inner": 25}, "layer_1.weight…24 x 16…25 x 16"),
         ({"n_head": 2, "d_head": None}, "rel_attn.q…16 x 4 x 4…16 x 2 x 8"),
