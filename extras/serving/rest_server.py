@@ -124,7 +124,8 @@ class RestServer:
             headers.append(("Access-Control-Allow-Origin", "*" if "*" in self._origins else origin))
             if environ["REQUEST_METHOD"] == "OPTIONS":  # a preflight request
                 headers += [("Access-Control-Allow-Methods", "GET, POST, OPTIONS"), ("Access-Control-Max-Age", "86400")]
-                headers.append(("Access-Control-Allow-Headers", "*"))
+                # The wildcard does not cover Authorization, which clients of OpenAI's API send.
+                headers.append(("Access-Control-Allow-Headers", "*, Authorization"))
             else:
                 headers.append(("Access-Control-Expose-Headers", "Retry-After"))
         return headers
