@@ -107,7 +107,9 @@ def check_words(tokenizer, rules, path, is_cleaned=False):
         if not is_blank and not is_clean:
             check_setting(path, "normalizer: type", rule["type"], "Precompiled")
     whole = tokenizer.get("pre_tokenizer") or {"type": None}
-    for part in whole.get("pretokenizers", [whole]):
+    parts = whole.get("pretokenizers", [whole])
+    check_schema(parts, [{"type": str | None}], f"{path}: 'pre_tokenizer'")
+    for part in parts:
         if part["type"] != "WhitespaceSplit":
             check_setting(path, "pre_tokenizer: type", part["type"], "Metaspace")
             check_setting(path, "pre_tokenizer: prepend_scheme", part.get("prepend_scheme", "always"), "always")

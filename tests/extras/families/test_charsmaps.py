@@ -73,6 +73,9 @@ def test_a_clean_up_changes_texts_too():
     for rules, words in (([QUOTES, {"type": "NFKC"}], "type='NFKC'"), (marks, "no normalizer: pattern")):
         with pytest.raises(UserError, match=rf"^tokenizer.json: .*{words}"):
             check_words(tokenizer, rules, "tokenizer.json", is_cleaned=True)
+    for parts in (3, [3], [{}]):
+        with pytest.raises(UserError, match=r"^tokenizer\.json: 'pre_tokenizer'"):
+            check_words({"pre_tokenizer": {"type": "Sequence", "pretokenizers": parts}}, [], "tokenizer.json")
 
 
 @pytest.mark.parametrize(
