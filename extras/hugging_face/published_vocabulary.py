@@ -298,9 +298,10 @@ def settings_of(tokenizer, path):
         actual = tokenizer.get(part) or {}
         for name, expected in settings.items():
             check_setting(path, f"{part}: {name}", actual.get(name, None if name == "type" else expected), expected)
-    if kind != "WordPiece":
+    normalizer = tokenizer.get("normalizer") or {}
+    if normalizer.get("type") != _OF_BERT["normalizer"]["type"]:
         return {}
-    lower, accents = (tokenizer["normalizer"].get(name) for name in ("lowercase", "strip_accents"))
+    lower, accents = (normalizer.get(name) for name in ("lowercase", "strip_accents"))
     check_setting(path, "normalizer: strip_accents", lower if accents is None else accents, lower)
     return {"do_lower_case": bool(lower)}
 

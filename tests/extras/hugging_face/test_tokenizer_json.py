@@ -172,9 +172,9 @@ def test_it_says_whether_letters_become_small(folder):
             )
         ),
         *(
-            (kind, "normalizer", {"lowercase": False}, "normalizer: lowercase=False. Expected True")
-            for kind in ("GPT",)
-            if kind in FOLDERS
+            ("GPT", "normalizer", {name: False}, f"normalizer: {name}=False. Expected True")
+            for name in ("lowercase", "strip_accents")
+            if "GPT" in FOLDERS
         ),
     ],
 )
