@@ -285,10 +285,7 @@ class MultiHeadAttention(Projections):
             ValueError: if attention depends on positions, which are unknown here.
         """
         if self.turned or self.score.is_relative:
-            raise ValueError(
-                f"{self.name}: `attend_to` does not know the positions of the queries. Expected attention without "
-                "rotary or relative positions."
-            )
+            raise ValueError(f"{self.name}: `attend_to` knows no positions. Expected no rotary or relative attention.")
         heads = self.project(query, "query")
         visible = visible_keys((*shape_of(heads)[:3], shape_of(memory.key)[2]), attention_mask, False)
         return self.project(self.attend_sequence(heads, *memory, visible, False, False)[0], "output")

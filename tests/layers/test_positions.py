@@ -173,7 +173,7 @@ def test_a_step_does_not_know_its_position_for_a_memory(options):
     layer = layers.TransformerDecoderLayer(2, 16, cross_attention=layers.MultiHeadAttention(2, **options))
     layer(X, MEMORY)
     cache = layer.init_cache(ops.convert_to_tensor(MEMORY), len(X), 5)
-    with pytest.raises(ValueError, match="`attend_to` does not know the positions"):
+    with pytest.raises(ValueError, match="`attend_to` knows no positions"):
         layer.step(X[:, :1], cache, 0)
 
 
