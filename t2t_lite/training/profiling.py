@@ -54,7 +54,7 @@ class StepProfiler(contextlib.AbstractContextManager):
         tf.profiler.experimental.stop()
         LOGGER.info(
             f"profile of {self._done - _STEPS_BEFORE} steps: {self._output_dir}/plugins/profile "
-            "(to view: pip install tensorboard-plugin-profile; tensorboard --logdir=<output_dir>)"
+            "(to view: pip install tensorboard tensorboard-plugin-profile; tensorboard --logdir=<output_dir>)"
         )
 
     def __exit__(self, *_):
