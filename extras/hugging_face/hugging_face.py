@@ -33,9 +33,9 @@ def export_hugging_face(
     A post-norm Transformer becomes a MarianMTModel. A pre-norm Transformer becomes a
     BlenderbotForConditionalGeneration. Both use Marian's tokenizer. `generate` returns the same ids as our search with
     `ends="top"` and `length_penalty="power"`. With a length penalty, this requires `early_stopping="never"`, because by
-    default a heuristic decides when `generate` stops. Two things differ from our search. In Transformers, a text that
-    begins with `>>` and has a later `<<` is read as a language code, and an output is limited to 512 ids instead of the
-    input's length + 50.
+    default a heuristic decides when `generate` stops. Transformers 4 cannot load two vocabularies of different sizes.
+    Two things differ from our search. In Transformers, a text that begins with `>>` and has a later `<<` is read as a
+    language code, and an output is limited to 512 ids instead of the input's length + 50.
 
     A language model becomes a GPT2LMHeadModel or an OpenAIGPTLMHeadModel (see `language_models` in this folder). An
     encoder becomes a BERT, one of its relatives or an XLNet (see `encoders`). For these models, beam_size and alpha
