@@ -166,11 +166,16 @@ class Problem:
             hparams: HParams with the settings of the model (`HParams.of_model`).
 
         Raises:
-            UserError: label smoothing is on, but the targets are not ids of a vocabulary.
+            UserError: the model lacks the task's head, or label smoothing is on although targets are not ids.
         """
         task = registry.task_of(self)
         if not task.head or "head" not in hparams:
             return hparams
+        if task.head not in (heads := hparams.settings()["head"].limits):
+            raise UserError(
+                f"{self.name} has the task {task.name}, but the model's heads are {heads}. Expected a model for this "
+                f"task, such as --model={task.model}."
+            )
         if hparams.label_smoothing and not task.smooths_labels:
             raise UserError(
                 f"label_smoothing={hparams.label_smoothing}: smoothing needs ids of a vocabulary as targets, but "

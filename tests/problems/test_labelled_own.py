@@ -199,6 +199,21 @@ def test_labels_are_not_smoothed(name):
 
 
 @pytest.mark.parametrize(
+    ("name", "hparams_set", "model", "expected"),
+    [
+        ("languagemodel_own", "bert_tiny", "transformer_encoder", "transformer_lm"),
+        ("masked_lm_own", "lstm_lm_tiny", "lstm_lm", "transformer_encoder"),
+    ],
+)
+def test_a_model_without_a_head_for_the_task_is_refused(name, hparams_set, model, expected):
+    if model not in registry.list_models():
+        pytest.skip("the model is an extra's")
+    hparams = registry.hparams(hparams_set).of_model(registry.model(model))
+    with pytest.raises(UserError, match=rf"^{name} has the task .*heads are .*class.*such as --model={expected}\."):
+        registry.problem(name).model_hparams(hparams)
+
+
+@pytest.mark.parametrize(
     ("name", "data", "count"),
     [
         ("regress_own", NUMBERS.replace("\tor", "").encode() + b"7\n\xff\tx\nn/a\tx\n", 3),
