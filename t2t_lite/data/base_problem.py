@@ -169,13 +169,16 @@ class Problem:
             UserError: the model lacks the task's head, or label smoothing is on although targets are not ids.
         """
         task = registry.task_of(self)
-        if not task.head or "head" not in hparams:
+        if "head" not in hparams:
             return hparams
-        if task.head not in (heads := hparams.settings()["head"].limits):
+        heads, generates = hparams.settings()["head"].limits, task.answered_by == "Translator"
+        if (task.head or ("lm" if generates else hparams.head)) not in heads:
             raise UserError(
                 f"{self.name} has the task {task.name}, but the model's heads are {heads}. Expected a model for this "
                 f"task, such as --model={task.model}."
             )
+        if not task.head:
+            return hparams
         if hparams.label_smoothing and not task.smooths_labels:
             raise UserError(
                 f"label_smoothing={hparams.label_smoothing}: smoothing needs ids of a vocabulary as targets, but "

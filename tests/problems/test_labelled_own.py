@@ -202,6 +202,7 @@ def test_labels_are_not_smoothed(name):
     ("name", "hparams_set", "model", "expected"),
     [
         ("languagemodel_own", "bert_tiny", "transformer_encoder", "transformer_lm"),
+        ("translate_own", "bert_tiny", "transformer_encoder", "transformer"),
         ("masked_lm_own", "lstm_lm_tiny", "lstm_lm", "transformer_encoder"),
     ],
 )
