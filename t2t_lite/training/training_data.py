@@ -114,7 +114,9 @@ def _of_another_rank(feature, features):
 
 
 def check_reads(model, problem):
-    """Raises `UserError` if a problem's batches lack a feature that a model reads, or give it a different rank."""
+    """Raises `UserError` if a problem's batches lack a feature that a model reads or give it a different rank, or if a
+    model that generates its outputs is given a problem for encoders.
+    """
     wanted = model.features if isinstance(model, SequenceModel) else {}
     features = batch_features(problem, type(model))
     if wrong := [f for f, rank in wanted.items() if f != BEFORE and features.get(f) != rank]:
@@ -128,6 +130,12 @@ def check_reads(model, problem):
         raise UserError(
             f"{type(model).__name__} does not read {unread[0]!r}, so it would see the ids that it must predict "
             f"for {problem.full_name}. Expected a model that reads {unread[0]!r}, such as --model={task.model}."
+        )
+    generates = isinstance(model, SequenceModel) and hasattr(model, "init_cache") and "head" not in model.config
+    if generates and task.answered_by == "Predictor":
+        raise UserError(
+            f"{type(model).__name__} generates its outputs one by one, but {problem.full_name} has the task "
+            f"{task.name}. Expected an encoder, such as --model={task.model}."
         )
 
 

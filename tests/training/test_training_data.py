@@ -161,6 +161,14 @@ def test_a_model_reads_what_the_problem_has():
         check_reads(TransformerEncoder(50, target_vocab_size=3, head="class", **sizes), Uneven())
 
 
+def test_a_model_that_generates_is_not_for_the_problems_of_encoders():
+    sizes = {"hidden_size": 8, "filter_size": 8, "num_heads": 2, "num_layers": 1}
+    problem = registry.problem("masked_lm_own")
+    check_reads(TransformerEncoder(50, **sizes), problem)
+    with pytest.raises(UserError, match=r"TransformerLM generates .*masked_lm_own.*--model=transformer_encoder\."):
+        check_reads(TransformerLM(50, **sizes), problem)
+
+
 class OfTextAlone(ByteTextEncoder):
     """As an encoder written for tensor2tensor, whose `decode` never sees an end."""
 
