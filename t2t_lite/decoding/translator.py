@@ -68,7 +68,7 @@ class Translator(TextModel):
         on_progress: Callable[[int], object] | None = None,
         **options,
     ) -> list[Translation]:
-        """Translates texts. The translation of a blank text is blank. Spaces around a text are not read.
+        """Translates texts. The translation of a blank text is blank. Spaces around natural language are not read.
 
         Args:
             texts: list of texts, each a str, a reading of the `reader`, or a result of `read`, which is never split.
