@@ -134,8 +134,9 @@ def _check_vocabulary(folder, config, vocabulary, family):
     if family.first_position(0):  # the positions depend on the id of padding
         padding = config["pad_token_id"]
         check(path, "pad_token_id", padding, padding == published[PAD_ID], f"{published[PAD_ID]}, the id of padding")
-    first = vocabulary.first_token
-    end = next(token for token, i in vocabulary.special_ids.items() if i == EOS_ID)
+    first, tokens = vocabulary.first_token, {i: token for token, i in vocabulary.special_ids.items()}
+    end, unknown = tokens[EOS_ID], tokens[UNK_ID]
+    vocabulary.check_roles(folder, {"cls_token": first, "sep_token": end, "unk_token": unknown})
     vocabulary.check_frame(folder, f"{first} A {end}" if family.row_id == "first_id" else f"A {end} {first}")
 
 

@@ -105,6 +105,20 @@ class Published(NamedTuple):
         words = f"{expected}, where A is the text; other special tokens are not supported here"
         check(f"{folder}/{_WHOLE}", "post_processor", self.frame, self.frame in (None, expected), words)
 
+    def check_roles(self, folder, expected):
+        """Raises `UserError` if a folder's configuration gives roles such as "cls_token" to other tokens.
+
+        Args:
+            folder: str.
+            expected: {role: token}.
+        """
+        for path in (os.path.join(folder, name) for name in (_CONFIG, "special_tokens_map.json")):
+            roles = files.read_json(path) if files.exists(path) else {}
+            for role, token in expected.items():
+                theirs = roles.get(role)
+                theirs = theirs.get("content") if isinstance(theirs, dict) else theirs
+                check(path, role, theirs, theirs in (None, token), f"{token}; no other token is supported here")
+
     def check_rows(self, path, size):
         """Raises `UserError` unless each token has a row in the embedding table; logs a warning about additional rows.
 

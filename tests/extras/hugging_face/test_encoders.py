@@ -199,6 +199,16 @@ def test_a_bert_does_not_read_the_id_of_padding(tmp_path):
     refuses_import(folder, tmp_path, "pad_token_id=0. Expected …, the id of padding")
 
 
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "special_tokens_map.json"])
+def test_special_tokens_with_other_roles_are_refused(tmp_path, file):
+    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
+    for role, token in (("cls_token", "[CLS]"), ("sep_token", "[SEP]"), ("unk_token", "[UNK]")):
+        configure(folder, file, **{role: {"content": "[MASK]"}})
+        refuses_import(folder, tmp_path, f"{file}: {role}=[MASK]. Expected {token}")
+        configure(folder, file, **{role: token})
+    loaded(folder, tmp_path / "run")
+
+
 def test_other_files_that_do_not_fit_are_named(tmp_path):
     folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
     config = pathlib.Path(folder, "tokenizer_config.json")
