@@ -162,29 +162,21 @@ class Problem:
     def model_hparams(self, hparams):
         """Returns a model's hyperparameters with the changes that this problem requires, such as a different head.
 
-        Args:
-            hparams: HParams with the settings of the model (`HParams.of_model`).
-
-        Raises:
-            UserError: the model lacks the task's head, or label smoothing is on although targets are not ids.
+        `hparams` have the settings of the model: see `HParams.of_model`. Raises `UserError` if the model lacks the
+        task's head, or if label smoothing is on although targets are not ids.
         """
         task = registry.task_of(self)
         if "head" not in hparams:
             return hparams
-        heads, generates = hparams.settings()["head"].limits, task.answered_by == "Translator"
-        if (task.head or ("lm" if generates else hparams.head)) not in heads:
-            raise UserError(
-                f"{self.name} has the task {task.name}, but the model's heads are {heads}. Expected a model for this "
-                f"task, such as --model={task.model}."
-            )
-        if not task.head:
-            return hparams
-        if hparams.label_smoothing and not task.smooths_labels:
+        head = task.head or ("lm" if task.answered_by == "Translator" else hparams.head)
+        if head not in hparams.settings()["head"].limits:
+            raise UserError(f"{self.name}: the model has no head for {task.name}. Expected --model={task.model}.")
+        if task.head and hparams.label_smoothing and not task.smooths_labels:
             raise UserError(
                 f"label_smoothing={hparams.label_smoothing}: smoothing needs ids of a vocabulary as targets, but "
                 f"{self.name} has the task {self.task}. Expected --hparams=label_smoothing=0."
             )
-        return hparams.override_from_dict({"head": task.head})
+        return hparams.override_from_dict({"head": head})
 
     # Generation.
 
