@@ -135,7 +135,7 @@ def option_obstacles(model, supported):
         supported: {name of an option: tuple of supported values, or None for any value}. Other options must have the
             constructor's defaults, except options for training and sizes of vocabularies.
     """
-    defaults = {name: p.default for name, p in inspect.signature(type(model)).parameters.items()}
+    defaults = {name: p.default for name, p in inspect.signature(type(model).__init__).parameters.items()}
     reasons = []
     for name, value in model.config.items():
         possible = supported.get(name, None if name in _TRAINING else (defaults[name],))

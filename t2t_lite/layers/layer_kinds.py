@@ -23,14 +23,15 @@ class Kind:
     @classmethod
     def options(cls):
         """Returns the options of this kind, {option: default}, with `inspect.Parameter.empty` for required options."""
-        parameters = inspect.signature(cls).parameters.values()
+        _, *parameters = inspect.signature(cls.__init__).parameters.values()
         return {p.name: p.default for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
 
 
 def added_options(cls, base):
     """Returns {option: default} for the constructor arguments that a class has in addition to those of `base`."""
-    known, parameters = inspect.signature(base).parameters, inspect.signature(cls).parameters.values()
-    return {p.name: p.default for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in known}
+    # Of `__init__`, because Python 3.11.2 takes the signature of a class without its own from Keras' `__new__`.
+    known, parameters = (inspect.signature(each.__init__).parameters for each in (base, cls))
+    return {p.name: p.default for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in known}
 
 
 def make_kind(argument, value, registry):

@@ -251,7 +251,7 @@ class TransformerModel(SequenceModel):
 
 def _taken(layer_class, config):
     """Returns the options of a model that are also arguments of a layer class."""
-    return {name: config[name] for name in inspect.signature(layer_class).parameters if name in config}
+    return {name: config[name] for name in inspect.signature(layer_class.__init__).parameters if name in config}
 
 
 def build_parts(shape, *layers):
