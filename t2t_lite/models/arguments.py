@@ -310,5 +310,6 @@ def described(doc, options):
     for name, option in options.items():
         kind = {int: "int. ", float: "float. ", str: "str. ", bool: "bool. "}.get(option.kind, "")
         meaning = option.meaning + (f" One of {option.limits}." if isinstance(option.limits, Choices) else "")
-        lines.append(textwrap.fill(f"{name}: {kind}{meaning}", 120, initial_indent=" " * 8, subsequent_indent=" " * 12))
-    return doc and doc.replace(" " * 8 + "{options}", "\n".join(lines))
+        lines.append(textwrap.fill(f"{name}: {kind}{meaning}", 112, subsequent_indent=" " * 4))
+    # Python 3.13 removes the indentation that all lines of a docstring share.
+    return doc and re.sub(r"( *)\{options\}", lambda found: textwrap.indent("\n".join(lines), found[1]), doc)

@@ -157,7 +157,8 @@ def test_folders_that_no_usr_dir_can_be(tmp_path):
     (tmp_path / "json").mkdir()
     (tmp_path / "json" / "__init__.py").write_text(GOOD.format(name="my_hidden_set"))
     for path, words in (
-        *((path, "invalid path") for path in (tmp_path / "loop", "n" * 5000, "a\0b")),
+        *((path, "invalid path") for path in ("n" * 5000, "a\0b")),
+        (tmp_path / "loop", r"invalid path|no .*__init__\.py"),  # from Python 3.13 on, a loop is only missing
         *((path, r"no .*__init__\.py") for path in (tmp_path, tmp_path / "nowhere")),
         (tmp_path / "json", r"'json': .* Rename the folder"),
     ):

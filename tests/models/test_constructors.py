@@ -19,7 +19,8 @@ def test_help_shows_each_argument(model_class):
     assert [p.name for p in parameters[:5]] == [
         "vocab_size", "target_vocab_size", "hidden_size", "filter_size", "num_heads"
     ]  # fmt: skip
-    explained = re.findall(r"^        (\w+): ", model_class.__doc__.partition("Raises:")[0], re.MULTILINE)
+    doc = inspect.getdoc(model_class)
+    explained = re.findall(r"^    (\w+): ", doc.partition("Raises:")[0], re.MULTILINE)
     assert explained == [p.name for p in parameters]
     assert max(map(len, model_class.__doc__.splitlines())) <= 120
 

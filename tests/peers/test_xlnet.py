@@ -1,5 +1,7 @@
 """XLNet against Hugging Face's classes, there and back: ids, states, logits of any factorization order, weights."""
 
+import re
+
 import keras
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ INPUTS = np.array([[7, 8, 9, 1, 10, 11, 1, 0, 0], [12, 13, 1, 14, 1, 0, 0, 0, 0]
 SEGMENTS = np.array([[0, 0, 0, 0, 1, 1, 1, 2, 0, 0], [0, 0, 0, 1, 1, 2, 0, 0, 0, 0], [0] * 9 + [2]])
 ORDER = np.array([[0, 2, 3, 0, 0, 1, 0, 0, 0], [0] * 9, [1, 0, 0, 0, 4, 2, 5, 3, 0]])
 LENGTHS = (INPUTS != 0).sum(1)
+# Transformers 5 deletes these, where XLNet's own code reads spaces; and "<s>" is its special token, here four characters.
+DELETED = "[\v\x1c-\x1f]"
 
 
 @pytest.fixture(scope="module", params=folders.CLASSES)
@@ -51,7 +55,7 @@ def test_ids(both):
     predictor, _, tokenizer = both
     encoder, ids = predictor.encoders["inputs"], published(predictor.encoders["inputs"]).ids
     last = ids[predictor.model.config["last_id"]]
-    for text in (text for text in texts(400) if "<s>" not in text):  # there its special token, here four characters
+    for text in (text for text in texts(400) if "<s>" not in text and not re.search(DELETED, text)):
         theirs = tokenizer(text, split_special_tokens=True).input_ids
         assert theirs == [*(ids[i] for i in [*encoder.encode(text), 1]), last], text
 
@@ -119,5 +123,6 @@ def test_it_goes_back(both, tmp_path):
     assert again.config.id2label == model.config.id2label and again.config.clamp_len == 4
     reader = transformers.AutoTokenizer.from_pretrained(folder)
     assert (reader.cls_token_id, reader.pad_token_id) == (tokenizer.cls_token_id, tokenizer.pad_token_id)
-    for text in [*texts(60), "Caf\u00e9 ``the''", f"the {tokenizer.mask_token} in"]:
+    kept = [text for text in texts(60) if not re.search(DELETED, text)]
+    for text in [*kept, "Caf\u00e9 ``the''", f"the {tokenizer.mask_token} in"]:
         assert reader(text).input_ids == tokenizer(text).input_ids, text

@@ -28,6 +28,8 @@ def certificates(tmp_path_factory):
         words += ["-addext", f"subjectAltName={host}"]
         if authority:
             words += ["-CA", f"{authority}.pem", "-CAkey", f"{authority}.key", "-addext", "basicConstraints=CA:FALSE"]
+        else:
+            words += ["-addext", "keyUsage=keyCertSign"]  # Python 3.13 requires it of authorities
         subprocess.run(words, cwd=folder, check=True, capture_output=True, timeout=300)
 
     for authority in ("ca", "other_ca"):
