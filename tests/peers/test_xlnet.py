@@ -18,7 +18,7 @@ INPUTS = np.array([[7, 8, 9, 1, 10, 11, 1, 0, 0], [12, 13, 1, 14, 1, 0, 0, 0, 0]
 SEGMENTS = np.array([[0, 0, 0, 0, 1, 1, 1, 2, 0, 0], [0, 0, 0, 1, 1, 2, 0, 0, 0, 0], [0] * 9 + [2]])
 ORDER = np.array([[0, 2, 3, 0, 0, 1, 0, 0, 0], [0] * 9, [1, 0, 0, 0, 4, 2, 5, 3, 0]])
 LENGTHS = (INPUTS != 0).sum(1)
-# Transformers 5 deletes these, where XLNet's own code reads spaces; and "<s>" is its special token, here four characters.
+# Transformers 5 deletes these, where XLNet's code reads spaces. ("<s>" is its special token, but here four characters.)
 DELETED = "[\v\x1c-\x1f]"
 
 
