@@ -63,3 +63,17 @@ def test_a_subclass_may_set_arguments_itself():
 def test_an_argument_out_of_its_range(argument, words):
     with pytest.raises(ValueError, match=words):
         TransformerLM(20, **argument)
+
+
+def test_layers_get_their_arguments_with_python_3_11_2(monkeypatch):
+    """There, a class without an `__init__` of its own has the signature of Keras' `__new__`, which names no argument."""
+    signature = inspect.signature
+
+    def of_python_3_11_2(called, **options):
+        inherits = isinstance(called, type) and "__init__" not in vars(called)
+        return signature(called.__new__ if inherits else called, **options)
+
+    monkeypatch.setattr(inspect, "signature", of_python_3_11_2)
+    model = Transformer(9, hidden_size=8, filter_size=12, num_heads=2, num_encoder_layers=1, num_decoder_layers=1)
+    for stack in (model.encoder, model.decoder):
+        assert stack.layers[0].feed_forward.layer.filter_size == 12
