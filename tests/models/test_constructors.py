@@ -66,7 +66,7 @@ def test_an_argument_out_of_its_range(argument, words):
 
 
 def test_layers_get_their_arguments_with_python_3_11_2(monkeypatch):
-    """There, a class without an `__init__` of its own has the signature of Keras' `__new__`, which names no argument."""
+    """There, a class without an `__init__` of its own has the signature of Keras' `__new__`, without names."""
     signature = inspect.signature
 
     def of_python_3_11_2(called, **options):
