@@ -30,14 +30,6 @@ def is_natural(problem):
     return problem is None or isinstance(problem, TranslateProblem)
 
 
-def without_outer_spaces(text, problem):
-    """Returns natural language (`is_natural`) without the spaces around it; any other text or ids are unchanged.
-
-    Training examples have no such spaces, which some vocabularies encode.
-    """
-    return text.strip() if isinstance(text, str) and is_natural(problem) else text
-
-
 def splits_sentences(choice, problem, config=None):
     """Returns whether texts are split into sentences before they are translated.
 
@@ -137,7 +129,8 @@ class SentenceReader(Reader):
             count = f"{length(text):,} pieces, more" if length(text) <= 2 * self.limit else "more pieces"
             raise UserError(f"{count} than {self.limit:,}. Split the text, or use {self.argument}=split.")
         parts = whole_sentences(text, problem) if self._splits else [text]
-        parts = [part if read(part).is_blank else without_outer_spaces(part, problem) for part in parts]
+        if is_natural(problem):  # training examples have no spaces around them, which some vocabularies encode
+            parts = [part if read(part).is_blank else part.strip() for part in parts]
         if is_long and self.long_input == "split":
             parts = unbroken(split_text(text, length, self.limit), text, problem)
         return TextParts(text, parts, [*map(read, parts)], is_long)

@@ -14,7 +14,7 @@ from t2t_lite.decoding.answering import TextModel
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation, asked_tellers
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.rules import before_stop
-from t2t_lite.decoding.sentence_parts import SentenceReader, answer_parts, without_outer_spaces
+from t2t_lite.decoding.sentence_parts import SentenceReader, answer_parts, is_natural
 from t2t_lite.decoding.texts import check_text, check_texts, id_pairs, id_rows, prefix_ids, prefix_list, valid_unicode
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
@@ -282,7 +282,8 @@ class Translator(TextModel):
             UserError: the vocabulary cannot encode the text or the target, or one of them is too long for the model.
         """
         found = []
-        text, target = (without_outer_spaces(one, self.problem) for one in (text, target))
+        if is_natural(self.problem):  # as in `translate`
+            text, target = text.strip(), target.strip()
         if self.problem:
             text, target = self.problem.encoded_text(text), self.problem.encoded_target(target, text)
         for side, what, given in (("inputs", "text", text), ("targets", "target", target)):
@@ -345,8 +346,7 @@ class Translator(TextModel):
         for (at, source), row in zip(sources.items(), rows, strict=True):
             with located(f"sentence {at + 1}"):
                 longest = self.searcher.longest_output(len(row), options)
-                prefix = source.target(without_outer_spaces(prefixes[at], self.problem))
-                forced.append(prefix_ids(self.encoders["targets"], prefix, longest))
+                forced.append(prefix_ids(self.encoders["targets"], source.target(prefixes[at]), longest))
         return forced
 
     def _of_each(self, sources, found, return_attention, return_token_scores, tellers):

@@ -7,7 +7,7 @@ from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.decoding.alignment import pharaoh, word_alignment
 from t2t_lite.decoding.command import text_files
 from t2t_lite.decoding.hypothesis import Hypothesis
-from t2t_lite.decoding.sentence_parts import is_natural, without_outer_spaces
+from t2t_lite.decoding.sentence_parts import is_natural
 from t2t_lite.decoding.texts import prefix_ids, valid_unicode
 from t2t_lite.errors import LOGGER, UserError, counted, shown
 from t2t_lite.settings.ranges import NEW_TOKENS, typed_value
@@ -258,8 +258,7 @@ class LineTranslator(Lines):
         if not prefix or not first.ids:
             return found
         longest = self.answerer.searcher.longest_output(min(len(first.ids) + 1, self.limit), self._options)
-        prefix = first.target(without_outer_spaces(prefix, self.answerer.problem))
-        return found._replace(prefix=prefix_ids(self.answerer.encoders["targets"], prefix, longest))
+        return found._replace(prefix=prefix_ids(self.answerer.encoders["targets"], first.target(prefix), longest))
 
     def asked(self, readings):
         """See `Lines`."""

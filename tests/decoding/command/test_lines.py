@@ -203,12 +203,6 @@ def test_several_sentences_are_translated_one_by_one():
         assert (found.parts, found.is_long) == (parts, False)
 
 
-def test_spaces_around_a_prefix_are_not_read():
-    lines_of = make()
-    lines_of.answer(["ab", "cd", "ef"], prefixes=[" x y ", " ", ""])
-    assert lines_of.answerer.prefixes == [[ord(letter) for letter in "x y"], [], []]
-
-
 def test_a_prefix_may_be_one_shorter_than_the_longest_output():
     """Whose EOS counts."""
     lines_of = make("extra_length=4")
