@@ -43,12 +43,16 @@ def test_this_version_has_stored_its_models():
     assert t2t_lite.__version__ in ARCHIVES, "python -m tests.stored.make"
 
 
+def _extract(path, folder):
+    with tarfile.open(path) as archive:
+        archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # not in 3.11.2
+
+
 @pytest.fixture(scope="module", params=ARCHIVES)
 def stored(request, tmp_path_factory):
     """The folder of what a version has stored, and what its models answered."""
     folder = tmp_path_factory.mktemp("stored")
-    with tarfile.open(ARCHIVES[request.param]) as archive:
-        archive.extractall(folder, filter="data")
+    _extract(ARCHIVES[request.param], folder)
     return types.SimpleNamespace(folder=folder, **expected_of(ARCHIVES[request.param]))
 
 
@@ -59,8 +63,7 @@ def small(tmp_path_factory):
     @functools.cache
     def folder_of(version):
         folder = tmp_path_factory.mktemp("small")
-        with tarfile.open(ARCHIVES[version]) as archive:
-            archive.extractall(folder, filter="data")
+        _extract(ARCHIVES[version], folder)
         return folder
 
     return lambda version, name: (folder_of(version) / name, expected_of(ARCHIVES[version])["small"][name])
