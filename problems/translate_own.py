@@ -117,8 +117,8 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         for key in config.keys() - {*self.settings, "skip_bad_lines"}:
             if config[key]:
                 raise UserError(
-                    f"{path}: {key}={shown(config[key])}: unknown setting. Install the extra or the later version of "
-                    "t2t_lite that wrote this folder."
+                    f"{path}: unknown setting {shown(key)}. Install the extra or the later version of t2t_lite that "
+                    "wrote this folder."
                 )
         return config
 

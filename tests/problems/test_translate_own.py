@@ -125,7 +125,7 @@ def test_no_configuration_and_no_problem_json(tmp_path):
         _ = registry.problem("translate_own").dataset_splits
     config = {"languages": ["en", "de"], "vocab_size": 320, "files": {}, "later": None, "other": ["x"]}
     (tmp_path / "problem.json").write_text(json.dumps(config))
-    with pytest.raises(UserError, match=r"problem\.json: other=\['x'\]"):
+    with pytest.raises(UserError, match=r"problem\.json: unknown setting 'other'\."):
         registry.problem("translate_own").read_config(str(tmp_path))
 
 
