@@ -25,15 +25,11 @@ class TextPieces:
 
     Attributes:
         pieces: list of str, the pieces to translate. Each piece is on a single line and contains letters.
-        has_open_braces: bool, whether a brace to translate lacks its counterpart in the text.
     """
 
     def __init__(self, text, keeps=None):
         self._text, self._parts, end = text, [], 0
-        kept = keeps(text) if keeps else []
-        closed = [*kept, *(match.span() for match in PLACEHOLDERS.finditer(text))]
-        places = {at for first, last in closed for at in range(first, last)}
-        self.has_open_braces = any(letter in "{}" and at not in places for at, letter in enumerate(text))
+        self._kept = kept = keeps(text) if keeps else []
         for match in _FIXED.finditer(text):
             if any(first <= match.start() and match.end() <= last for first, last in kept):
                 continue
@@ -41,6 +37,13 @@ class TextPieces:
             end = match.end()
         self._parts.append(text[end:])
         self.pieces = [part.strip() for part in self._parts[::2] if _has_letters(part)]
+
+    @property
+    def has_open_braces(self):
+        """Whether a brace to translate lacks its counterpart in the text."""
+        closed = [*self._kept, *(match.span() for match in PLACEHOLDERS.finditer(self._text))]
+        places = {at for first, last in closed for at in range(first, last)}
+        return any(letter in "{}" and at not in places for at, letter in enumerate(self._text))
 
     def joined(self, translations):
         """Returns the translation of the text, or None if a translation is blank or has different placeholders.
