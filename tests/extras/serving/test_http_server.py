@@ -197,7 +197,8 @@ def test_a_request_that_takes_long_does_not_hold_up_the_end_for_long():
     with serving(longest_drain=0.5) as server, server.connect(b"GET /sleep HTTP/1.0\r\n\r\n"):
         wait_for(lambda: "begun" in server.seen(), 20)
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.stderr.readline() == "Stopping; requests in progress: 1.\n"
+        # The last request of `seen` is answered, but the server may still be putting its connection away.
+        assert re.fullmatch(r"Stopping; requests in progress: [12]\.\n", server.process.stderr.readline())
         assert server.process.stderr.readline() == "Connections not finished within 0.5 s: 1.\n"
 
 
