@@ -91,6 +91,11 @@ def first_line(error):
     return text.splitlines()[0][:300].rstrip(".") if text else type(error).__name__
 
 
+def flag_list(items):
+    """Returns strings as the value of a flag: a,b. Double quotes surround an item that has a comma or a quote."""
+    return ",".join('"{}"'.format(item.replace('"', '""')) if re.search('[,"]', item) else item for item in items)
+
+
 def counted(number, word):
     """Returns a number with its noun, such as `1 line` or `2,000 lines`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"

@@ -25,14 +25,12 @@ curves            t2t-trainer --summary={train}
 """
 
 
-def run_own_files(output_dir, train_files, dev_files, languages, minutes):
+def run_own_files(output_dir, corpus, minutes):
     """Runs all steps in a folder, reusing existing results.
 
     Args:
         output_dir: str.
-        train_files: list of paths, as for the same flag of t2t-datagen.
-        dev_files: list of paths; if [], some training pairs are held out.
-        languages: list of the languages of inputs and targets; if [], they are the extensions of the files.
+        corpus: {name: value} of t2t-datagen's flags that describe the files, such as train_files, which is required.
         minutes: int, the approximate time limit for all steps together.
 
     Raises:
@@ -40,17 +38,17 @@ def run_own_files(output_dir, train_files, dev_files, languages, minutes):
         UserError, Failure: a command stopped: see `commands.run`.
     """
     start = time.monotonic()
-    request = {"train_files": train_files, "dev_files": dev_files, "minutes": minutes, "languages": languages or None}
+    given = {name: value for name, value in corpus.items() if value not in (None, [])}
+    request = {"dev_files": [], **given, "minutes": minutes}
     plan = commands.read_plan(output_dir, request)
     if not plan:
         problem = registry.problem(_PROBLEM)
-        problem.configure(train_files=train_files, dev_files=dev_files, languages=languages)
+        problem.configure(**given)
         plan = commands.choose(request, problem.generate_samples("", "", "train"), _has_gpu())
     data, train, probe, export_dir = (os.path.join(output_dir, name) for name in ("data", "train", "probe", "export"))
 
     commands.step("1. Learning a vocabulary from the pairs, and writing records")
-    given = {"train_files": train_files, "dev_files": dev_files, "languages": languages}
-    corpora = [f"--{name}={','.join(values)}" for name, values in given.items() if values]
+    corpora = [commands.flag(name, value) for name, value in given.items()]
     size = [f"--vocab_size={plan.vocab_size}"] if plan.vocab_size else []
     commands.run("t2t-datagen", f"--problem={_PROBLEM}", f"--data_dir={data}", *corpora, *size)
     commands.write_plan(output_dir, plan)

@@ -3,27 +3,30 @@
     t2t-quickstart                               # on the embedded phrasebook: about ten minutes on two CPU cores
     t2t-quickstart --train_files=a.en,a.de --minutes=30
 
-The second command uses your own pairs, in any format for which t2t-datagen's translate_own needs no other flags; for
-pairs in one file, such as pairs.tsv, add --languages=en,de. The vocabulary, the hyperparameters and the number of steps
-are chosen for these pairs, this machine and the time limit. Both commands print the commands that they run, and write
-to --output_dir. Existing results are reused, so a stopped run can continue; delete the folder to start over.
+The second command uses your own pairs, in any format of t2t-datagen's translate_own; for pairs in one file, such as
+pairs.tsv, add --languages=en,de. The vocabulary, the hyperparameters and the number of steps are chosen for these
+pairs, this machine and the time limit. Both commands print the commands that they run, and write to --output_dir.
+Existing results are reused, so a stopped run can continue; delete the folder to start over.
 """
 
 import os
 import sys
 
 from t2t_lite.bin import _app
+from t2t_lite.bin._setting_flags import define_settings
 from t2t_lite.cli.commands import Mode, check_mode
 from t2t_lite.errors import UserError
+from t2t_lite.problems.own_settings import TABLES, own_flags
 from t2t_lite.process.lazy import extras
 from t2t_lite.process.quiet_import import import_tensorflow
 from t2t_lite.settings.ranges import COUNT, Range
 
 _STEPS = Range(1, COUNT.most)
 _MINUTES = Range(5, 100_000)
+_CORPUS = ("train_files", "dev_files", "languages", *TABLES)  # the flags that t2t-datagen gets
 _MODES = {
     "phrasebook": Mode("the phrasebook", ("train_steps", "local_eval_frequency")),
-    "own": Mode("--train_files", ("train_files", "dev_files", "languages", "minutes")),
+    "own": Mode("--train_files", (*_CORPUS, "minutes")),
 }
 
 
@@ -35,6 +38,7 @@ def define_flags(flags):
                        "tenth of them if that is fewer.")  # fmt: skip
     flags.DEFINE_list("languages", [], "Languages of inputs and targets: en,de. Default: the extensions of the files.")
     flags.DEFINE_integer("minutes", 30, "With --train_files: approximate total time in minutes.", limits=_MINUTES)
+    define_settings(flags, own_flags(), names=TABLES)
     flags.DEFINE_integer("train_steps", 1500, "Number of training steps on the phrasebook.", limits=_STEPS)
     flags.DEFINE_integer(
         "local_eval_frequency", 150, "Steps between checkpoints; the last five are averaged.", limits=_STEPS
@@ -69,7 +73,7 @@ def run(flags):
         import_tensorflow()
         from t2t_lite.extras.quickstart.own_files import run_own_files
 
-        run_own_files(_output_dir(flags), flags.train_files, flags.dev_files, flags.languages, flags.minutes)
+        run_own_files(_output_dir(flags), {name: flags[name].value for name in _CORPUS}, flags.minutes)
     else:
         from t2t_lite.extras.quickstart.phrasebook_job import run_phrasebook
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.cells import CSV, JSON_LINES, read_cells, read_fields
 from t2t_lite.corpora.plain_text import report
-from t2t_lite.errors import UserError, counted, nearest, shown
+from t2t_lite.errors import UserError, counted, flag_list, nearest, shown
 
 _NAME = re.compile(r"[^\W\d][\w.\-/]*( [^\W\d][\w.\-/]*){0,2}")
 _TEXTS = """
@@ -199,7 +199,7 @@ def columns_of(where, cells, layout, rows=(), mark="<TAB>"):
         return [column_index(where, names, column) for column in layout.columns], None, header
     named = named_columns(layout, names) if header else {}
     if len(named) == count == len(names) and [*named.values()] != [*range(count)]:
-        columns = ",".join(names[named[name]] for name in layout.names)
+        columns = flag_list(names[named[name]] for name in layout.names)
         raise UserError(
             f"{where}: the header {shown(mark.join(names))} is in a different order than {mark.join(layout.names)}. "
             f"Name the columns: --columns={columns}."
@@ -273,7 +273,7 @@ def header_question(where, cells, layout, rows=(), mark="<TAB>"):
     chosen = [names[at] for at in places or range(len(layout.names))]
     return (
         f"{where}: {shown(mark.join(names))} looks like a header. If it is data, set --header=false. If it is a "
-        f"header, set {'--header, or ' if in_order else ''}the names of the columns: --columns={','.join(chosen)}."
+        f"header, set {'--header, or ' if in_order else ''}the names of the columns: --columns={flag_list(chosen)}."
     )
 
 
@@ -286,7 +286,7 @@ def columns_hint(layout, names, rows):
     """
     places = likely_columns(layout, names, rows)
     columns = places and [names[at] if names else str(at + 1) for at in places]
-    return f" Choose the columns, perhaps --columns={','.join(columns)}." if columns else ""
+    return f" Choose the columns, perhaps --columns={flag_list(columns)}." if columns else ""
 
 
 def named_columns(layout, names):

@@ -232,6 +232,21 @@ def test_a_table_needs_its_languages(own, quickstart, tmp_path):
     assert status == 0 and any(line.endswith(f"--train_files={table} --languages=en,de") for line in lines)
 
 
+def test_a_table_with_a_header(own, quickstart, tmp_path):
+    """The message that advises flags is followed as it stands."""
+    table = tmp_path / "a, b.csv"
+    lines = [f"{inputs},{targets}\n" for inputs, targets in corpus.sentence_pairs(400, 0)]
+    table.write_text("".join(["English text,German text\n", *lines]))
+    flags = [f'--train_files="{table}"', "--languages=en,de"]
+    status, _, err, calls = quickstart(*flags)
+    assert (status, calls) == (2, []) and "set --header, or the names of the columns: --columns=English text,Ger" in err
+    status, printed, _, _ = quickstart(*flags, "--header", "--columns=English text,German text")
+    (typed,) = [shlex.split(line) for line in printed if line.startswith("$ t2t-datagen")]
+    assert status == 0 and {*flags, "--header=true", "--columns=English text,German text"} <= {*typed}
+    status, _, err, _ = quickstart(*flags)
+    assert status == 2 and "begun with --columns=English text,German text, but you requested no --columns" in err
+
+
 def test_another_request_is_refused(own, quickstart):
     quickstart(*own)
     status, _, err, calls = quickstart(own[0], "--minutes=20")
