@@ -9,7 +9,8 @@ from unittest import mock
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.data import sharding
+from t2t_lite.data import problem as problems
+from t2t_lite.data import sharding, text_problems
 from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.problem import DatasetSplit, Problem, Text2TextProblem
 from t2t_lite.data.records import Records
@@ -208,6 +209,12 @@ def test_only_two_texts_are_swapped():
     for problem in map(registry.problem, ("masked_lm_own_rev", "sentence_order_own_rev", "classify_own_copy")):
         with pytest.raises(UserError, match=f"{problem.full_name}: its inputs .* Use {problem.name}"):
             problem.maybe_reverse_and_copy({feature: [5, 1] for feature in problem.record_features})
+
+
+def test_problems_of_texts_are_imported_as_from_tensor2tensor():
+    for name in ("Text2TextProblem", "Text2ClassProblem", "VocabType", "text2text_txt_iterator"):
+        assert getattr(text_problems, name) is getattr(problems, name)
+    assert not hasattr(text_problems, "Text2MusicProblem")
 
 
 @pytest.mark.slow
