@@ -12,13 +12,12 @@ FOLDER = pathlib.Path(__file__).parents[1] / "commands"
 INDEX = """Commands
 ========
 
-Each takes ``--name=value`` or ``--name value``, switches as ``--name`` and ``--noname``; dashes and underscores are
-alike in names. ``--flagfile=FILE`` reads flags from a file, one on a line, and ``--help`` prints what is on these
-pages. Exit statuses: 0 done, 1 something failed, 2 a mistake in flags or input, 130 interrupted, 141 nobody reads the
-output.
+Flags are given as ``--name=value`` or ``--name value``, switches as ``--name`` or ``--noname``; in names, dashes and
+underscores are interchangeable. ``--flagfile=FILE`` reads flags from a file, one per line. ``--help`` prints the
+contents of these pages. Exit statuses: 0 success, 1 failure, 2 invalid flags or input, 130 interrupted, 141 the reader
+of the output has exited.
 
-``eval "$(t2t-completion --shell=bash)"`` in ``~/.bashrc`` lets bash complete flags, their words, file names and the
-names of problems, models and hyperparameter sets; zsh and fish likewise: :doc:`t2t-completion`.
+:doc:`t2t-completion` explains how to let bash, zsh or fish complete flags, file names and registered names.
 
 """
 

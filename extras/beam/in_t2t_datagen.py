@@ -1,4 +1,4 @@
-"""t2t-datagen --runner generates data with Apache Beam. Needs: pip install 't2t_lite[beam]'."""
+"""--runner=NAME generates data with Apache Beam. Needs: pip install 't2t_lite[beam]'."""
 
 import functools
 

@@ -1,6 +1,7 @@
-"""Exports to CTranslate2, for example for int8 inference on CPUs (docs/extras/ctranslate2.md). Needs [ctranslate2].
+"""--format=ctranslate2 exports to CTranslate2, for example for int8 inference on CPUs (docs/extras/ctranslate2.md).
+Needs: pip install 't2t_lite[ctranslate2]'.
 
-t2t-exporter --output_dir=train --format=ctranslate2 --quantization=int8 --export_dir=ct2
+    t2t-exporter --output_dir=train --format=ctranslate2 --quantization=int8 --export_dir=ct2
 """
 
 from t2t_lite.cli.commands import Mode

@@ -1,6 +1,6 @@
-"""t2t-trainer --describe prints the model's layers, the cost of its training, and the possible export formats.
+"""--describe prints the model's layers, the cost of its training, and the possible export formats.
 
-The only required flag is --hparams_set. --plot=PICTURE draws the learning rate and the positional encoding.
+It needs only --hparams_set. --plot=PICTURE draws the learning rate and the positional encoding.
 """
 
 from t2t_lite.bin._setting_flags import hparams_changes

@@ -1,4 +1,4 @@
-"""t2t-exporter --license, which sets the licence in the model card (README.md) of an export."""
+"""--license sets the licence in the model card (README.md) of an export."""
 
 
 def define_flags(flags):

@@ -1,4 +1,4 @@
-"""t2t-trainer --summary, which draws curves of runs (curves.png) and their best evaluations (bars.png)."""
+"""--summary=RUN,RUN draws curves of runs (curves.png) and their best evaluations (bars.png)."""
 
 from t2t_lite.cli.commands import Mode
 

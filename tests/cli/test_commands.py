@@ -1,5 +1,6 @@
 """Modes of commands, what a mode reads and needs, and what extras add by a module in_<command>.py."""
 
+import re
 import sys
 
 import pytest
@@ -166,6 +167,15 @@ def test_the_description_of_a_command(folder):
     (folder / "broken" / "in_t2t_x.py").unlink()
     assert description("t2t-x", " It works. ") == "It works.\n\n--sing sings."
     assert description("t2t-x", None) == "\n\n--sing sings." and description("t2t-y", "It rests.") == "It rests."
+
+
+def test_the_commands_in_a_description_are_indented():
+    """The site shows indented paragraphs as code, and joins the lines of others: docs/extensions/command_pages.py."""
+    lines = [
+        line for name, module in commands.modules().items() for line in description(name, module.__doc__).split("\n")
+    ]
+    assert sum(line.startswith("    t2t-") for line in lines) > 40
+    assert not [line for line in lines if re.match(r"(t2t-\S+ --\S+[= ]|eval )", line)]
 
 
 def test_a_module_of_a_user_s_folder(tmp_path):
