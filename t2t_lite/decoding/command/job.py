@@ -16,7 +16,7 @@ from t2t_lite.decoding.command.lines import LineGenerator, LinePredictor, LineTr
 from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.errors import LOGGER, UserError
+from t2t_lite.errors import LOGGER, UserError, counted
 from t2t_lite.evaluation.tokenizations import tokenization_of_problem
 from t2t_lite.runs.locating import run_files
 
@@ -42,7 +42,7 @@ class LineErrors:
     def done(self):
         """Logs how many lines were skipped."""
         if self.count:
-            LOGGER.warning(f"{self.count:,} line{'s' * (self.count != 1)} skipped, so their outputs are empty.")
+            LOGGER.warning(f"{counted(self.count, 'line')} skipped, with empty output.")
 
 
 @dataclasses.dataclass
