@@ -1,8 +1,8 @@
 """Prints a script that lets the shell complete flags, their values, file names and registered names.
 
-    eval "$(t2t-completion --shell=bash)"        # in ~/.bashrc
-    eval "$(t2t-completion --shell=zsh)"         # in ~/.zshrc, after compinit
-    t2t-completion --shell=fish | source         # in ~/.config/fish/config.fish
+t2t-completion --shell=fish | source         # in ~/.config/fish/config.fish
+eval "$(t2t-completion --shell=bash)"        # in ~/.bashrc
+eval "$(t2t-completion --shell=zsh)"         # in ~/.zshrc, after compinit
 """
 
 import sys

@@ -1,6 +1,6 @@
 """--format=hugging_face exports a folder for Hugging Face Transformers (docs/conversion.md):
 
-    t2t-exporter --output_dir=train --format=hugging_face --export_dir=hf
+t2t-exporter --output_dir=train --format=hugging_face --export_dir=hf
 """
 
 from t2t_lite.cli.commands import Mode

@@ -1,7 +1,7 @@
 """--from=hugging_face imports a folder of the Hugging Face Hub (Marian, GPT-2, BERT and their relatives):
 
-    t2t-importer --from=hugging_face --path=gpt2 --output_dir=train
-    t2t-importer --from=hugging_face --path=bert-base-uncased --output_dir=train
+t2t-importer --from=hugging_face --path=gpt2 --output_dir=train
+t2t-importer --from=hugging_face --path=bert-base-uncased --output_dir=train
 """
 
 from t2t_lite.cli.commands import Mode

@@ -1,6 +1,6 @@
 """--inspect describes finished data instead of generating data:
 
-    t2t-datagen --inspect --problem=translate_own --data_dir=data --hparams_set=transformer_big
+t2t-datagen --inspect --problem=translate_own --data_dir=data --hparams_set=transformer_big
 """
 
 from t2t_lite.cli.commands import Mode

@@ -1,6 +1,6 @@
 """--format=peft exports a LoRA adapter for PEFT, without its base model:
 
-    t2t-exporter --output_dir=tuned --format=peft --export_dir=adapter
+t2t-exporter --output_dir=tuned --format=peft --export_dir=adapter
 """
 
 from t2t_lite.cli.commands import Mode

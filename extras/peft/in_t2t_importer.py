@@ -1,6 +1,6 @@
 """--from=peft imports a LoRA adapter of PEFT for a base model that t2t_lite imported or trained:
 
-    t2t-importer --from=peft --path=adapter --base=bert --output_dir=tuned
+t2t-importer --from=peft --path=adapter --base=bert --output_dir=tuned
 """
 
 from t2t_lite.cli.commands import Mode

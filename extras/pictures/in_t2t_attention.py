@@ -1,7 +1,7 @@
 """--roles measures the role of each head, and --patterns draws attention patterns:
 
-    t2t-attention --output_dir=train --roles=dev.en --roles_target=dev.de --output=roles.svg
-    t2t-attention --output_dir=train --patterns --length=64 --output=patterns.png
+t2t-attention --output_dir=train --roles=dev.en --roles_target=dev.de --output=roles.svg
+t2t-attention --output_dir=train --patterns --length=64 --output=patterns.png
 """
 
 import os

@@ -1,7 +1,7 @@
 """--from=tensor2tensor imports a Transformer that tensor2tensor trained:
 
-    t2t-importer --from=tensor2tensor --path=old/model.ckpt-250000 --vocab=old/vocab.ende.32768.subwords \\
-      --languages=en,de --output_dir=train
+t2t-importer --from=tensor2tensor --path=old/model.ckpt-250000 --vocab=old/vocab.ende.32768.subwords \\
+  --languages=en,de --output_dir=train
 """
 
 from t2t_lite.cli.commands import Mode

@@ -1,6 +1,6 @@
 """--translations_dir scores all translations in a folder in the order of their steps:
 
-    t2t-bleu --translations_dir=translations --reference=test.de --event_dir=events --wait_minutes=60
+t2t-bleu --translations_dir=translations --reference=test.de --event_dir=events --wait_minutes=60
 """
 
 from t2t_lite.cli.commands import Mode

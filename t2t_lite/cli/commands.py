@@ -4,6 +4,7 @@ import functools
 import importlib
 import typing
 from collections.abc import Callable, Mapping
+from textwrap import indent
 from types import MappingProxyType
 
 from t2t_lite.cli.flags import Flags
@@ -94,8 +95,13 @@ def define_all(command, define, flags):
 
 
 def description(command, docstring):
-    """Returns the description of a command for --help, which joins the docstrings of the command and of its extras."""
-    return "\n\n".join(text.strip() for text in (docstring or "", *(part.__doc__ or "" for part in parts(command))))
+    """Returns the description of a command for --help, which joins the docstrings of the command and of its extras.
+
+    Paragraphs that begin with the command are indented, since ruff removes the indentation that all lines share.
+    """
+    text = "\n\n".join(text.strip() for text in (docstring or "", *(part.__doc__ or "" for part in parts(command))))
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(indent(one, "    ") if one.startswith(f"{command} --") else one for one in paragraphs)
 
 
 class Mode(typing.NamedTuple):
