@@ -1,4 +1,4 @@
-"""Packages and commands, found in the folders: an extra, say, is a folder of extras/. All else is in setup.cfg."""
+"""Finds packages and commands in the folders; every folder of extras/ is an extra. Everything else is in setup.cfg."""
 
 import pathlib
 

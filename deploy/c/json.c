@@ -29,7 +29,7 @@ static bool write_value(FILE* file, const TF_Tensor* tensor, int64_t at) {
         case TF_FLOAT: {
             float value = ((const float*)data)[at];
             if (isfinite(value)) {
-                fprintf(file, "%.9g", value); /* nine digits tell all floats apart */
+                fprintf(file, "%.9g", value); /* nine digits distinguish all floats */
             } else {
                 fputs("null", file);
             }
@@ -41,7 +41,7 @@ static bool write_value(FILE* file, const TF_Tensor* tensor, int64_t at) {
     }
 }
 
-/* Writes the values of `axis` and beyond, from the element `at` on. */
+/* Writes the values along `axis` and all later axes, starting at the element `at`. */
 static bool write_values(FILE* file, const TF_Tensor* tensor, int axis, int64_t at) {
     if (axis == TF_NumDims(tensor)) return write_value(file, tensor, at);
     int64_t step = 1;

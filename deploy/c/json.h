@@ -8,10 +8,10 @@
 
 #include "tensorflow/c/c_api.h"
 
-/* Writes tensor[row]: a value, or nested lists of them. Returns false if its type is none that exports answer with. */
+/* Writes tensor[row]: a value, or nested lists of them. Returns false if exports have no outputs of its type. */
 bool write_json_row(FILE* file, const TF_Tensor* tensor, int64_t row);
 
-/* Writes a string of UTF-8 with its quotation marks. */
+/* Writes a UTF-8 string in quotation marks. */
 void write_json_string(FILE* file, const char* bytes, size_t length);
 
 #endif

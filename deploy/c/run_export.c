@@ -1,9 +1,9 @@
-/* Answers lines of text with a SavedModel of t2t-exporter, by TensorFlow's C API and without Python.
+/* Runs a SavedModel of t2t-exporter on lines of text, with TensorFlow's C API and without Python.
 
    run_export EXPORT [SIGNATURE [INPUT ...] [INPUT=NUMBER ...]] < lines > answers.jsonl
 
-   Each line of standard input gives one line of JSON with the signature's outputs. Where a signature has several inputs
-   of strings, they are named in the order of a line's columns, which are parted by tabs. INPUT=NUMBER holds for every
+   Each line of standard input gives one line of JSON with the signature's outputs. If a signature has several string
+   inputs, name them in the order of a line's columns, which are separated by tabs. INPUT=NUMBER applies to every
    line. */
 #include <errno.h>
 #include <stdarg.h>
@@ -18,10 +18,10 @@
 #include "tensorflow/c/tf_tstring.h"
 
 #ifndef TEXT_OPERATIONS
-#define TEXT_OPERATIONS "." /* the folder python/ops of the package tensorflow_text */
+#define TEXT_OPERATIONS "." /* folder python/ops of the package tensorflow_text */
 #endif
 
-/* The operations that exports have beside TensorFlow's own. */
+/* Libraries of the operations that exports use in addition to TensorFlow's. */
 static const char* LIBRARIES[] = {
     "_sentencepiece_tokenizer.so",
     "_fast_wordpiece_tokenizer.so",
@@ -32,7 +32,7 @@ static const char* LIBRARIES[] = {
 enum { LINES_PER_RUN = 32 };
 
 typedef struct {
-    char* bytes; /* with NULs, perhaps, and of any encoding */
+    char* bytes; /* in any encoding; may contain NUL */
     size_t length;
 } Line;
 
@@ -40,9 +40,9 @@ typedef struct {
     TF_Graph* graph;
     TF_Session* session;
     Signature signature;
-    int columns[MOST_TENSORS]; /* which input a column of a line is for */
+    int columns[MOST_TENSORS]; /* index of each column's input */
     int number_of_columns;
-    TF_Tensor* fixed[MOST_TENSORS]; /* of each input its value for all lines, or NULL */
+    TF_Tensor* fixed[MOST_TENSORS]; /* each input's value for all lines, or NULL */
     TF_Output inputs[MOST_TENSORS], outputs[MOST_TENSORS];
 } Export;
 
@@ -56,7 +56,7 @@ static void fail(const char* format, ...) {
     exit(2);
 }
 
-/* Fails unless the status is good: with the first line of its message, behind words that say what was done. */
+/* Fails unless the status is OK. The error is the formatted text and the first line of the status's message. */
 static void check(const TF_Status* status, const char* format, ...) {
     if (TF_GetCode(status) == TF_OK) return;
     char words[4096];
@@ -111,7 +111,7 @@ static void load_export(Export* export, const char* folder, const char* signatur
     TF_DeleteSessionOptions(options);
 }
 
-/* ---- Which column or value is for which input ---- */
+/* ---- Assigning columns and values to inputs ---- */
 
 static int find_input(const SignatureTensors* inputs, const char* name, size_t length) {
     for (int i = 0; i < inputs->number; i++) {
@@ -121,7 +121,7 @@ static int find_input(const SignatureTensors* inputs, const char* name, size_t l
     return -1;
 }
 
-/* Returns a scalar of the input's type, or NULL if the text is no such number. */
+/* Returns a scalar of the input's type, or NULL if the text is not a number of this type. */
 static TF_Tensor* number_tensor(TF_DataType type, const char* text) {
     char* end;
     errno = 0;
@@ -160,8 +160,8 @@ static void read_arguments(Export* export, int number, char** arguments) {
         if (given[at]) continue;
         const char* name = inputs->tensors[at].name;
         if (inputs->tensors[at].type != TF_STRING) fail("the signature needs %s=NUMBER", name);
-        /* A single input of strings needs no name: the whole line is its text. */
-        if (export->number_of_columns++ > 0) fail("the signature has several inputs of strings: name them all");
+        /* A single string input need not be named: its text is the whole line. */
+        if (export->number_of_columns++ > 0) fail("the signature has several string inputs: name them all");
         export->columns[0] = at;
     }
 }

@@ -1,4 +1,4 @@
-/* Reads the three messages of TensorFlow's meta_graph.proto that are needed, without a library for protocol buffers. */
+/* Parses the three required messages of TensorFlow's meta_graph.proto without a protocol buffer library. */
 #include "signature.h"
 
 #include <stdint.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of fields. A map is a repeated message whose fields are 1, the key, and 2, the value. */
+/* Field numbers. A map is a repeated message whose field 1 is the key and field 2 the value. */
 enum { META_GRAPH_SIGNATURES = 5 };
 enum { SIGNATURE_INPUTS = 1, SIGNATURE_OUTPUTS = 2 };
 enum { TENSOR_NAME = 1, TENSOR_TYPE = 2 };
@@ -17,9 +17,9 @@ typedef struct {
 } Bytes;
 
 typedef struct {
-    uint64_t number; /* of the field */
-    uint64_t value;  /* of an integer or enumeration */
-    Bytes bytes;     /* of a string or message */
+    uint64_t number; /* the field's number */
+    uint64_t value;  /* if the field is an integer or enumeration */
+    Bytes bytes;     /* if the field is a string or message */
 } Field;
 
 static bool read_varint(Bytes* from, uint64_t* value) {
@@ -32,7 +32,7 @@ static bool read_varint(Bytes* from, uint64_t* value) {
     return false;
 }
 
-/* Takes the next field from a message. Returns false at the end, and at what is no message. */
+/* Takes the next field from a message. Returns false at the end, or if the bytes are not a valid message. */
 static bool next_field(Bytes* message, Field* field) {
     uint64_t tag, length;
     if (!read_varint(message, &tag)) return false;
@@ -56,7 +56,7 @@ static char* copy_text(Bytes bytes) {
     return strndup((const char*)bytes.at, bytes.end - bytes.at);
 }
 
-/* Takes the next entry of the map `number` from a message; the key is allocated. Returns false where there is none. */
+/* Takes the next entry of the map `number` from a message; the key is allocated. Returns false if there are no more. */
 static bool next_entry(Bytes* message, uint64_t number, char** key, Bytes* value) {
     Field field, part;
     while (next_field(message, &field)) {
@@ -91,7 +91,7 @@ static int compare_names(const void* one, const void* other) {
     return strcmp(((const SignatureTensor*)one)->name, ((const SignatureTensor*)other)->name);
 }
 
-/* Returns false if there are more tensors than there is room for. */
+/* Returns false if there are more than MOST_TENSORS tensors. */
 static bool read_tensors(Bytes signature, uint64_t number, SignatureTensors* tensors) {
     char* name;
     Bytes value;
@@ -123,7 +123,7 @@ char* read_signature(const TF_Buffer* meta_graph, const char* name, Signature* s
             free(known);
             return fits ? NULL : strdup("the signature has too many inputs or outputs");
         }
-        if (strncmp(key, "__", 2) != 0) { /* TensorFlow's own, such as __saved_model_init_op */
+        if (strncmp(key, "__", 2) != 0) { /* skips TensorFlow's own signatures, such as __saved_model_init_op */
             char* longer;
             if (asprintf(&longer, "%s%s%s", known, *known ? ", " : "", key) < 0) abort();
             free(known);

@@ -1,4 +1,4 @@
-/* The signatures of a SavedModel, as the MetaGraphDef that TensorFlow's C API returns has them. */
+/* Reads the signatures of a SavedModel from the MetaGraphDef that TensorFlow's C API returns. */
 #ifndef SIGNATURE_H_
 #define SIGNATURE_H_
 
@@ -10,9 +10,9 @@
 #define MOST_TENSORS 16
 
 typedef struct {
-    char* name;      /* what callers say, such as "inputs" */
+    char* name;      /* the name that callers use, such as "inputs" */
     char* operation; /* the graph's operation, such as "serving_default_inputs" */
-    int index;       /* which of its outputs */
+    int index;       /* index of the operation's output */
     TF_DataType type;
 } SignatureTensor;
 
@@ -25,7 +25,7 @@ typedef struct {
     SignatureTensors inputs, outputs;
 } Signature;
 
-/* Reads the signature `name`. Returns NULL, or what is wrong: a message for the user, allocated. */
+/* Reads the signature `name`. Returns NULL, or an allocated error message for the user. */
 char* read_signature(const TF_Buffer* meta_graph, const char* name, Signature* signature);
 
 void free_signature(Signature* signature);

@@ -90,7 +90,7 @@ MISTAKES = {
     "a folder that is not there": (["nowhere"], b"", {}, "nowhere: Could not find SavedModel"),
     "a signature that is not there": (["", "joint"], b"", {}, "no signature joint; there are: "),
     "an input that is not there": (["", "join", "third"], b"", {}, "third: the signature has no such input"),
-    "columns without names": (["", "join", "scale=1", "times=1"], b"", {}, "several inputs of strings: name them all"),
+    "columns without names": (["", "join", "scale=1", "times=1"], b"", {}, "several string inputs: name them all"),
     "a missing number": (_COLUMNS, b"", {}, "the signature needs times=NUMBER"),
     "no number": ([*_COLUMNS, "times=2.5"], b"", {}, "times=2.5: not a number that this input takes"),
     "a missing column": ([*_COLUMNS, "times=1"], b"a\tb\nc\n", {}, "line 2: not 2 columns"),
