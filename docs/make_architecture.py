@@ -51,7 +51,7 @@ LANES = (
         "t2t-bleu",
         "translations become a score",
         (
-            ("evaluation/score_files.py", "lines beside references"),
+            ("evaluation/score_files.py", "lines and references"),
             ("evaluation/scores.py", "BLEU, chrF, TER"),
             ("evaluation/score_report.py", "significance, worst lines"),
         ),
