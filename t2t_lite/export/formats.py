@@ -122,9 +122,10 @@ def class_obstacles(model, holders):
     """Returns a list with the reason why a model's class is unsupported, or [] if it is one of `holders`."""
     if type(model) in holders:
         return []
-    kind = "an ensemble" if type(model).__name__ == "Ensemble" else f"of class {type(model).__name__}"
     names = " or ".join(sorted((holder.REGISTERED_NAME for holder in holders), key=len))
-    return [f"it is {kind}. Expected one model of model={names} (t2t-avg-all averages several checkpoints into one)"]
+    if type(model).__name__ == "Ensemble":
+        return [f"it is an ensemble. Expected one model={names} (t2t-avg-all averages several checkpoints into one)"]
+    return [f"it is of class {type(model).__name__}. Expected model={names}"]
 
 
 def option_obstacles(model, supported):
