@@ -159,8 +159,8 @@ def make_self_attention(self_attention, index, has_order=True, context_class=Con
         word, _ = name_and_options(pattern)
         if Registries.patterns.get(word).needs_order and not has_order:
             raise ValueError(
-                f"`self_attention` {name}: in {word}, a position only sees earlier positions, so an encoder cannot "
-                "use this kind. Expected a decoder-only model, or another kind."
+                f"`self_attention` {word}: a position only sees earlier positions, so an encoder cannot use this "
+                "pattern. Expected a decoder-only model, or another pattern."
             )
     try:
         return made_by(**own, **of_kinds, **options)
