@@ -63,8 +63,8 @@ def accumulation_for(replicas, accumulation, earlier, keep_batches=True):
     if batches % replicas:
         possible = [str(n) for n in range(1, batches + 1) if batches % n == 0]
         raise UserError(
-            f"{counted(replicas, 'replica')} cannot equally share the {batches} batches that each step of this run "
-            f"takes. Expected {', '.join(possible)} replicas. For steps of a different size, add "
+            f"{counted(replicas, 'replica')} cannot equally share the batches of a step, {batches} in this run. "
+            f"Expected a number of replicas that divides it: {', '.join(possible)}. For steps of a different size, add "
             f"--hparams=gradient_accumulation_steps={accumulation} --allow_hparams_change"
         )
     return batches // replicas

@@ -162,10 +162,10 @@ def warn_of_zeros(evaluations):
         if not lower_is_better(name) and all(metrics.get(name) == 0 for _, metrics in evaluations)
     ]
     if zeros and len(evaluations) > 1:
-        spaces = "If the target language has no spaces, set --tokenization. " if "bleu" in zeros else ""
+        spaces = "If the target language has no spaces, set --tokenization." if "bleu" in zeros else ""
         LOGGER.warning(
             f"{' and '.join(zeros)} stayed at 0 in all {len(evaluations)} evaluations. This is normal early in "
-            f"training; later, check the outputs. {spaces}Ties for the best model are broken by the lower loss."
+            f"training; later, check the outputs. {spaces}".rstrip()
         )
 
 

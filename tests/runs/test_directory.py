@@ -61,7 +61,7 @@ def test_an_earlier_run_that_does_not_name_its_accumulation_had_the_default():
 
 
 def test_replicas_that_cannot_share_the_batches():
-    words = r"^5 replicas cannot equally share the 12 .* Expected 1, 2, 3, 4, 6, 12 replicas"
+    words = r"^5 replicas cannot equally share .*, 12 in .* Expected .*: 1, 2, 3, 4, 6, 12\."
     with pytest.raises(UserError, match=f"{words}.*--hparams=gradient_accumulation_steps=6 --allow_hparams_change$"):
         accumulation_for(5, 6, config(2, 6))
 

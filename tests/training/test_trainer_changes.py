@@ -92,7 +92,7 @@ def test_another_number_of_replicas_keeps_the_batches_of_a_step(data_dir, tmp_pa
     taken.clear()
     changing = tmp_path / "changing"
     small_trainer(data_dir, changing, logical_cpus=2).train(2)
-    with pytest.raises(UserError, match=r"3 replicas cannot equally share the 2 batches .* Expected 1, 2 repl"):
+    with pytest.raises(UserError, match=r"3 replicas cannot equally share the batches of a step, 2 in .*: 1, 2\."):
         small_trainer(data_dir, changing, logical_cpus=3).train(4)
     small_trainer(data_dir, changing).train(4)
     assert taken == expected

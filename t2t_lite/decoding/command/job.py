@@ -35,7 +35,9 @@ class LineErrors:
     def __call__(self, message):
         """Handles a line: raises `UserError`, or warns and counts the line."""
         if not self._skip:
-            raise UserError(f"{message} To leave the output of such lines empty instead, add --on_error=skip.")
+            if "--on_error" not in message:  # it is in the advice about a line that is not UTF-8
+                message += " To leave the output of such lines empty instead, add --on_error=skip."
+            raise UserError(message)
         self.count += 1
         LOGGER.warning(f"{message} Skipped.")
 

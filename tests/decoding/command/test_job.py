@@ -55,6 +55,8 @@ def test_skipped_lines_are_counted(caplog):
         assert f"in, line {number}: bad. Skipped." in caplog.text and words in caplog.text
     with pytest.raises(UserError, match=r"^in, line 3: bad\. .*--on_error=skip"):
         LineErrors("stop")("in, line 3: bad.")
+    with pytest.raises(UserError, match=r"^bad: add --on_error=skip\.$"):
+        LineErrors("stop")("bad: add --on_error=skip.")
 
 
 @pytest.mark.parametrize(("data_dir", "folder"), [("data", "data"), (None, "run")])
