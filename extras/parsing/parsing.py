@@ -67,6 +67,7 @@ class ParsingProblem(Text2TextProblem):
                     tokens.update(trees.linearize(tree)[1])
                     tagged += tree.pos()
             progress.done()
+        self._check_labels(tokens, tagged)
         model, table, tags = self._paths(data_dir)
         if not files.exists(model):
             self._learn(lambda: lines, model, self.text_features[0])
@@ -75,6 +76,15 @@ class ParsingProblem(Text2TextProblem):
             files.write_bytes(table, ("\n".join(entries) + "\n").encode())
         if not files.exists(tags):
             files.write_json(tags, trees.learn_tags(tagged))
+
+    def _check_labels(self, tokens, tagged):
+        """Raises `UserError` if a tag is also the label of a phrase, because no sequence could then be read as a tree."""
+        if both := [(word, tag) for word, tag in tagged if f"/{tag}" in tokens]:
+            word, tag = both[0]
+            raise UserError(
+                f"{self.name}: in the training trees, {tag} is a part of speech, as in ({tag} {word}), and also a "
+                "phrase. Expected different labels, because a token does not tell which of the two it is."
+            )
 
     def feature_encoders(self, data_dir):
         """Returns the encoders of words and tokens. Raises `UserError` if a file or nltk is missing."""

@@ -105,6 +105,15 @@ def test_the_files_of_a_model_serve_elsewhere(problem, encoders, data_dir, tmp_p
         assert elsewhere[side].fingerprint == encoder.fingerprint
 
 
+def test_a_label_of_both_a_word_and_a_phrase_is_refused(files, tmp_path):
+    # One such tree would turn every NN of the corpus into a phrase.
+    path = tmp_path / "train.mrg"
+    path.write_text("".join(sentences(60)) + "(S (NP (NN (NN dog))) (VP (VBZ sleeps)))\n")
+    with pytest.raises(UserError, match=r"NN is a part of speech, as in \(NN cat\), and also a phrase"):
+        own.generated("parsing_english_own", tmp_path / "d", vocab_size=350, **{**files, "train_files": [str(path)]})
+    assert not [*(tmp_path / "d").glob("vocab*")]
+
+
 def test_another_request_is_refused(data_dir, files):
     with pytest.raises(UserError, match=r"vocab_size = 350,.* vocab_size = 340"):
         own.generated("parsing_english_own", data_dir, vocab_size=340, **files)
