@@ -78,12 +78,12 @@ class ParsingProblem(Text2TextProblem):
             files.write_json(tags, trees.learn_tags(tagged))
 
     def _check_labels(self, tokens, tagged):
-        """Raises `UserError` if a tag is also the label of a phrase, because no sequence could then be read as a tree."""
+        """Raises `UserError` if a tag is also the label of a phrase, since tokens could not distinguish the two."""
         if both := [(word, tag) for word, tag in tagged if f"/{tag}" in tokens]:
             word, tag = both[0]
             raise UserError(
                 f"{self.name}: in the training trees, {tag} is a part of speech, as in ({tag} {word}), and also a "
-                "phrase. Expected different labels, because a token does not tell which of the two it is."
+                "phrase. Expected different labels."
             )
 
     def feature_encoders(self, data_dir):

@@ -129,7 +129,8 @@ class _Form(NamedTuple):
     def _is_comment(self, line):
         """Returns whether a line that precedes a sentence and begins with # is a comment, not a word such as #tag."""
         cells = _cells(line, self.is_tabbed)
-        if self.is_conll_u or len(cells) != self.width or _METADATA.match(line):
+        # Separated by tabs, the word # with the tag Case=Nom would look like the comment "# Case=Nom".
+        if self.is_conll_u or len(cells) != self.width or _METADATA.match(cells[0] if self.is_tabbed else line):
             return True
         return cells[0].startswith("# ") or ("=" in cells[self.tag] and not self.has_features)
 

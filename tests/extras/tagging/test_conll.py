@@ -58,6 +58,7 @@ def test_number_signs_within_and_alone(tmp_path):
     assert read(tmp_path, "#hashtag\tO\nx\tO\n# \tO\n") == [[("#hashtag", "O"), ("x", "O"), ("#", "O")]]
     assert read(tmp_path, "#one\tO\n#two\tA\n") == [[("#one", "O"), ("#two", "A")]]
     assert read(tmp_path, "# text = x\n\n") == []
+    assert read(tmp_path, "ein\tCase=Nom\n\n#\tCase=Nom\n") == [[("ein", "Case=Nom")], [("#", "Case=Nom")]]
     assert read(tmp_path, "a\tN=1\n\n#b\tN=2\n") == [[("a", "N=1")], [("#b", "N=2")]]
 
 
