@@ -2,9 +2,10 @@
 
 import types
 
-from t2t_lite.data.problem import Problem
+from t2t_lite.data.problem import Problem, TranslateProblem
 from t2t_lite.data.source_text import SourceText
 from t2t_lite.text.vocabulary import ByteTextEncoder
+from tests.export.models import translator_of
 
 
 class Trimming(Problem):
@@ -28,6 +29,13 @@ def test_what_is_encoded_is_what_the_problem_makes_of_a_text():
     assert Trimming().encoded_target("Ab", "  Ab C ") == "Ab"
     assert read.restored(["<1>"], "out", [(0, 3)]) == ("out", [], [(0, 3)])
     assert read.restored([], "out") == ("out", [], None)
+
+
+def test_a_text_is_scored_and_drawn_as_it_is_translated():
+    translator = translator_of()
+    for translator.problem in (Trimming(), TranslateProblem(), Problem()):
+        (read,) = translator.reader(split_sentences="never").read("  Ab C ").sources
+        assert translator.problem.encoded_text("  Ab C ") == read.prepared
 
 
 def test_pieces_have_their_places_in_the_given_text():

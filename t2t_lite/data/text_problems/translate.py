@@ -88,6 +88,10 @@ class TranslateProblem(Text2TextProblem):
         yield from progress.watch(self._read(self.vocab_data_files(), tmp_dir, DatasetSplit.TRAIN))
         progress.done()
 
+    def encoded_text(self, text):
+        """See `Problem.encoded_text`. The spaces around a text are not read: see `Translator.translate`."""
+        return super().encoded_text(text.strip())
+
     def _find_prepared(self, sources, tmp_dir):
         """Returns the folder of the prepared set if `tmp_dir` lacks a file of `sources`; otherwise None."""
         if not self.prepared_dataset or downloads.are_there(sources, tmp_dir):
