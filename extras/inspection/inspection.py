@@ -145,11 +145,13 @@ def _sides(problem, encoders, facts, sample):
         Side(
             name,
             f"{name} ({languages[name]})" if languages.get(name) else name,
-            encoders.get(name),
+            encoder,
             {int(length): count for length, count in facts["side_lengths"][name].items()},
-            of_name if problem.features.get(name) == 1 else [_without_end(ids, encoders.get(name)) for ids in of_name],
+            of_name if problem.features.get(name) == 1 else [_without_end(ids, encoder) for ids in of_name],
         )
         for name, of_name in sample.items()
+        # A feature that only records have, such as the alternative row of next_sentence_own, is like the targets.
+        for encoder in [encoders.get(name if name in problem.features else "targets")]
     ]
 
 

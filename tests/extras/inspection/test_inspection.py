@@ -136,6 +136,18 @@ def test_the_first_tag_is_shown_and_counted(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_alternative_row_is_text(tmp_path):
+    (tmp_path / "text").write_text("".join(f"the number {n} is here\n" for n in range(90)))
+    problem, files = registry.problem("next_sentence_own"), [str(tmp_path / "text")]
+    problem.configure(train_files=files, dev_files=files, vocab_size=300, sequence_length=32)
+    problem.generate_data(str(tmp_path), str(tmp_path))
+    text = inspected(problem, str(tmp_path))
+    assert len(re.findall(r"\n {6}[a-z ]*number [0-9]+ is here", text)) >= 10
+    targets, other = map(float, row(text, "tokens per word"))
+    assert other == pytest.approx(targets, rel=0.2)
+
+
+@pytest.mark.slow
 def test_bytes_that_stand_for_unknown_characters(tmp_path):
     class Rare(Pairs):
         name = "pairs_rare"
