@@ -112,8 +112,10 @@ def measure_batches(problem, hparams, paths, encoders, examples=None):
     for batch in record_format.naming(batches.take(_MOST_BATCHES).as_numpy_iterator(), paths, problem.record_features):
         features = [ids.reshape(len(ids), -1) for ids in batch.values()]
         shapes.append((len(features[0]), *(ids.shape[1] for ids in features)))
-        filled = {**batch, "targets": batch["inputs"]} if registry.task_of(problem).sparse_targets else batch
-        tokens.append([np.count_nonzero(ids) for ids in filled.values()])
+        if registry.task_of(problem).sparse_targets:  # an aligned feature is 0 where nothing is predicted
+            inputs = batch["inputs"]
+            batch = {name: inputs if ids.shape == inputs.shape else ids for name, ids in batch.items()}
+        tokens.append([np.count_nonzero(ids) for ids in batch.values()])
         rows += len(features[0])
         if examples and rows >= examples:
             break

@@ -204,6 +204,17 @@ def test_the_batches_are_those_of_training(data_dir):
     assert f"a pass over the data: about {batches} batches, {-(-batches // 2)} steps of 2 batches" in text
 
 
+@pytest.mark.slow
+def test_positions_without_a_prediction_are_not_padding(tmp_path):
+    pytest.importorskip("t2t_lite.extras.xlnet")
+    (tmp_path / "text").write_text("".join(f"the number {n} is here\n" for n in range(90)))
+    problem, files = registry.problem("permutation_lm_own"), [str(tmp_path / "text")]
+    problem.configure(train_files=files, dev_files=files, vocab_size=300, sequence_length=32)
+    problem.generate_data(str(tmp_path), str(tmp_path))
+    inputs, targets, order, _ = row(inspected(problem, str(tmp_path)), "fill")
+    assert inputs == targets == order
+
+
 def test_the_numbers_of_batches_by_hand():
     """Batches of 2 and 4 rows: 18 of 18 cells of inputs are filled, 28 of 10 + 24 of targets, 46 of 52."""
     shapes = length_histogram.BatchShapes(np.array([[2, 3, 5], [4, 3, 6]]), np.array([[6, 8], [12, 20]]))
