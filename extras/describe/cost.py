@@ -38,9 +38,13 @@ class Flops:
         return tokens * (3 * sum(self.per_token.values()) - sum(self.saved.values()))
 
 
-def assumed_lengths(model, hparams):
-    """Returns {feature: tokens per row}: `SENTENCE` for several features, otherwise the maximum length."""
-    longest = hparams.get("segment_length") or min(hparams.max_length or hparams.batch_size, hparams.batch_size)
+def assumed_lengths(model, hparams, longest_row=None):
+    """Returns {feature: tokens per row}: `SENTENCE` for several features, otherwise the maximum length.
+
+    `longest_row` is the problem's maximum length, or None if the problem is unknown.
+    """
+    longest = longest_row or min(hparams.max_length or hparams.batch_size, hparams.batch_size)
+    longest = hparams.get("segment_length") or longest
     features = model.stacks() or [feature for feature, rank in model.needed_features.items() if rank == 2]
     return dict.fromkeys(features, SENTENCE if len(features) > 1 else longest)
 

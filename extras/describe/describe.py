@@ -97,7 +97,9 @@ class Description:
         return "\n".join([*_settings_text(self.hparams), *_parts_text(self), "", *_cost_text(self)])
 
 
-def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gpu_memory=None):
+def describe(
+    model, hparams, hparams_set="", train_steps=250_000, replicas=1, gpu_memory=None, *, longest_row=None
+):  # fmt: skip
     """Describes a model and its training.
 
     Args:
@@ -108,6 +110,8 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
         replicas: int, total number of replicas across all machines.
         gpu_memory: float, the memory per replica in GB, for which the largest batch size is estimated; None means no
             estimate.
+        longest_row: int, the maximum number of tokens per row, see `manifests.longest_row`; None if the problem is
+            unknown.
 
     Returns:
         Description.
@@ -121,7 +125,7 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
     hooked = isinstance(model, SequenceModel)
     embeddings = [*model.token_embeddings().values(), model.softmax] if hooked else []
     matrices = {id(layer.embeddings): layer.embeddings for layer in embeddings if layer is not None}
-    lengths = assumed_lengths(model, hparams) if hooked else {}
+    lengths = assumed_lengths(model, hparams, longest_row) if hooked else {}
     rows = max(1, hparams.batch_size // max(lengths.values(), default=1))
     return Description(
         parts=_parts(model),

@@ -3,6 +3,7 @@
 import contextlib
 
 from t2t_lite import registry
+from t2t_lite.data.manifests import longest_row
 from t2t_lite.errors import UserError
 from t2t_lite.export.formats import destinations_text
 from t2t_lite.extras.describe import describe
@@ -43,23 +44,26 @@ def describe_run(
     """
     problem = problem and registry.problem(problem)  # an unknown name is always an error
     hparams_set = hparams_set or earlier.get("hparams_set") or ""
+    run_problem = problem or (earlier and registry.problem(earlier["problem"]))
+    encoders = _encoders(run_problem, earlier and output_dir) or _encoders(run_problem, data_dir)
     if vocab_size:
         where = "--vocab_size"
     elif earlier:
         where, vocab_size = output_dir, earlier["vocab_size"]
         target_vocab_size = target_vocab_size or earlier["target_vocab_size"]
-    elif encoders := _encoders(problem, data_dir):
+    elif encoders:
         where, (vocab_size, targets) = data_dir, vocabulary_sizes(encoders)
         target_vocab_size = target_vocab_size or targets
     else:
         where, vocab_size = "assumed; change it with --vocab_size", _VOCAB_SIZE
-    run_problem = problem or (earlier and registry.problem(earlier["problem"]))
     features = {"features": run_problem.features} if run_problem else {}
     hparams = run_problem.model_hparams(hparams.of_model(registry.model(model))) if run_problem else hparams
     shapes = describe.shapes_only(registry.model(model), hparams, vocab_size, target_vocab_size, **features)
     both = f"{vocab_size:,} ids" + (f" and {target_vocab_size:,} target ids" if target_vocab_size else "")
-    text = describe.describe(shapes, hparams, hparams_set, train_steps, replicas, gpu_memory).text()
-    encoders = _encoders(run_problem, earlier and output_dir) or _encoders(run_problem, data_dir)
+    longest = _longest_row(run_problem, hparams)
+    text = describe.describe(
+        shapes, hparams, hparams_set, train_steps, replicas, gpu_memory, longest_row=longest
+    ).text()
     return (
         f"model {model}, set {hparams_set or '(own)'}, vocabulary {both} ({where})\n\n{text}\n\n"
         f"{destinations_text(shapes, encoders)}"
@@ -71,4 +75,12 @@ def _encoders(problem, folder):
     if problem and folder:
         with contextlib.suppress(UserError):
             return problem.get_feature_encoders(folder)
+    return None
+
+
+def _longest_row(problem, hparams):
+    """Returns the length of a problem's rows; None without a problem, or if only its data tell the length."""
+    if problem:
+        with contextlib.suppress(UserError):
+            return longest_row(problem, hparams)
     return None

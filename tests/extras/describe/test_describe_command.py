@@ -60,6 +60,20 @@ def test_describe_takes_the_vocabulary_of_the_data_where_there_is_one(call, tmp_
         assert "37,000 ids (assumed" in call(*DESCRIBE, *no_vocabulary, of_data[1])[1].splitlines()[0]
 
 
+@pytest.mark.parametrize(
+    ("flags", "length"),
+    [
+        ([], 2048),
+        (["--problem=enwik8_l512"], 512),
+        (["--problem=enwik8_l512", "--hparams=batch_size=50"], 50),
+        (["--problem=languagemodel_own"], 2048),  # only its data folder tells the length
+    ],
+)
+def test_describe_counts_the_rows_of_the_problem(call, flags, length):
+    status, out, _ = call("--describe", "--hparams_set=transformer_lm_tiny", *flags)
+    assert status == 0 and f"\nFLOPs of matrix products, rows of {length} tokens\n" in out
+
+
 def test_describe_says_where_the_model_can_go_and_all_reasons_why_not(call, tmp_path):
     def answers(*flags):
         lines = call(*DESCRIBE, *flags)[1].partition("exports (t2t-exporter --format)\n")[2].splitlines()
