@@ -8,12 +8,10 @@ from t2t_lite.decoding.texts import check_ids
 from t2t_lite.errors import UserError, counted, located, printable
 from t2t_lite.extras.insights.answers import checked, shown_attention
 from t2t_lite.extras.insights.media import FILE, picture_file, read_file
-from t2t_lite.extras.insights.text_answers import TextAnswers, shown_hypothesis
+from t2t_lite.extras.insights.text_answers import SAMPLING, TextAnswers, shown_hypothesis
 from t2t_lite.settings.ranges import NEW_TOKENS, typed_value
 from t2t_lite.visualization.attention_pictures import attend_to_row, default_layer, draw_attention
 from t2t_lite.visualization.sentence_attention import MOST_POSITIONS, MOST_TOKENS
-
-_SAMPLING = {"sampling": bool, "temperature": float, "top_k": int, "top_p": float, "seed": int}
 
 
 class Generations(TextAnswers):
@@ -38,7 +36,7 @@ class Generations(TextAnswers):
             best first, or in the order of sampling; "prompt_tokens": [str], "seconds": float}.
         """
         start = time.perf_counter()
-        request, prefix, options = self.search_of(request, _SAMPLING)
+        request, prefix, options = self.search_of(request, SAMPLING)
         prompt = self.searched(request)
         text = request["text"] if "text" in request else self.answerer.encoders["targets"].decode(prompt)
         prefix = self.prefix_of(prefix, prompt, options)

@@ -20,6 +20,7 @@ from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.attention_pictures import attend
 from t2t_lite.visualization.sentence_attention import BEGIN, END, MOST_TOKENS, check_positions, sentence_ids
 
+SAMPLING = {"sampling": bool, "temperature": float, "top_k": int, "top_p": float, "seed": int}  # optional in a request
 _BEAM_SIZE = Range(1, 32)  # limited because an answer contains the whole search tree
 _TOP = Range(1, 100)
 
@@ -181,13 +182,15 @@ class Translations(TextAnswers):
     def translate(self, request):
         """Translates "text". Optional: "beam_size", "alpha", "extra_length" and "prefix" (the start of the output).
 
+        Also optional are the fields for sampling: see `Generations.generate`.
+
         Returns:
             {"translation": str, "hypotheses": [{"text", "score", "ended", "tokens": [{"token", "id", "log_prob"}]}],
             best first, one per beam; "source_tokens": [str], "truncated": bool, "seconds": float}. Log-probabilities
             are in nats; a score is the sum of the log-probabilities, divided by the length penalty.
         """
         start = time.perf_counter()
-        request, prefix, options = self.search_of(request)
+        request, prefix, options = self.search_of(request, SAMPLING)
         (translation,) = self.answerer.translate(
             [request["text"]],
             split_sentences="never",  # the page shows a single search

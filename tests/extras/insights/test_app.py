@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from t2t_lite.data.problem import Text2TextProblem
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.extras.insights.answers import shown_attention
 from t2t_lite.extras.insights.app import create_app
@@ -132,6 +133,20 @@ def test_a_text_of_several_sentences_is_one_search(translator):
     found = Translations(translator).translate({"text": text, "beam_size": 1, "extra_length": 3})
     assert found["translation"] == expected.text and found["source_tokens"] == expected.source_tokens
     assert Translations(translator).searched({"text": text}) == [*translator.encoders["inputs"].encode(text), EOS_ID]
+
+
+@pytest.mark.slow
+def test_a_problem_that_samples_by_default():
+    """The page sends a seed to models that sample."""
+    problem, translator = Text2TextProblem(), translator_of()
+    problem.decode_defaults = {"sampling": True, "extra_length": 3}
+    translator.problem = problem
+    models = Models({"translator": translator})
+    assert models.list()[0]["samples"]
+    first, again, other = (
+        models.answer("translate", {"text": TEXT, "beam_size": 2, "seed": seed}) for seed in (1, 1, 2)
+    )
+    assert first["hypotheses"] == again["hypotheses"] != other["hypotheses"]
 
 
 def test_weights_have_the_digits_that_a_picture_shows():
