@@ -169,9 +169,10 @@ def example_text(answerer, data_dir=None):
     if run is None or answerer.task.inputs != ("inputs",) or answerer.task.output == "candidates":
         return ""  # records contain neither text pairs nor masks
     try:
+        problem = registry.problem(run.config["problem"])  # reads the settings of a folder, which may be of other data
         for folder in [data_dir] if data_dir else _folders(run.path):
-            records = Records(answerer.problem, folder, DatasetSplit.EVAL)
-            if records.exist() and _has_vocabulary(answerer, folder):
+            records = Records(problem, folder, DatasetSplit.EVAL)
+            if records.exist() and _has_vocabulary(answerer, problem.get_feature_encoders(folder)):
                 examples = itertools.islice(records.examples(run.hparams), _MOST_EXAMPLES)
                 return next(filter(None, (_text(answerer, example) for example in examples)), "")
     except (UserError, Failure, OSError, tf.errors.OpError):
@@ -186,8 +187,7 @@ def _folders(checkpoint):
     return [os.path.join(folder, "data") for folder in folders[1:]]
 
 
-def _has_vocabulary(answerer, folder):
-    encoders = answerer.problem.get_feature_encoders(folder)
+def _has_vocabulary(answerer, encoders):
     return all(encoder.fingerprint == answerer.encoders[side].fingerprint for side, encoder in encoders.items())
 
 

@@ -53,7 +53,9 @@ def test_data_that_are_damaged_or_of_another_vocabulary_give_none(folder, tmp_pa
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     answerer = t2t_lite.load(str(tmp_path / "run"))
     other = make_run(tmp_path / "other", vocab_size=300).with_name("data")
+    settings = dict(answerer.problem.config)
     assert example_text(answerer, str(other)) == ""
+    assert answerer.problem.config == settings, "the model keeps its own settings"
     (record,) = (tmp_path / "data").glob("translate_own-dev-*")
     record.write_bytes(record.read_bytes()[:-5])
     for name in ("manifest.json", "dev-00000-of-00001"):
