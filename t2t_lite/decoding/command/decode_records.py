@@ -1,5 +1,6 @@
 """Decodes a problem's dev or test records, as tensor2tensor's dataset decoding does."""
 
+import copy
 import dataclasses
 import os
 import sys
@@ -52,7 +53,8 @@ def read_records(job, split):
         UserError: the records are missing, or they were generated with a different vocabulary.
     """
     translator = job.translator
-    records = Records(translator.problem, job.data_dir, split)
+    # A problem on the user's files reads the settings of data_dir, but the model keeps those of its own data.
+    records = Records(copy.copy(translator.problem), job.data_dir, split)
     records.check_vocabulary_of_model(translator.encoders)
     wanted = None if job.settings.num_samples == -1 else job.settings.num_samples
     pairs = []

@@ -20,6 +20,7 @@ class Own(Problem):
     encoders = {"inputs": Characters(), "targets": Characters()}  # noqa: RUF012
 
     def get_feature_encoders(self, data_dir):
+        self.read_from = data_dir
         return self.encoders if data_dir == "data" else dict.fromkeys(self.encoders, type("", (), {"fingerprint": ""}))
 
     def output_text(self, inputs, outputs, encoders):
@@ -57,7 +58,8 @@ def written(texts, end="\n"):
 
 
 def test_inputs_targets_and_outputs_are_written(decoded, capsys):
-    _, files = decoded()
+    job, files = decoded()
+    assert not hasattr(job.translator.problem, "read_from"), "the model keeps the settings of its own data"
     targets = [text.lower() for text in TARGETS]
     assert files == {
         f"{BASE}.inputs": written(TEXTS),
