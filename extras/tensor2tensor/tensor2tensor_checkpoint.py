@@ -46,7 +46,7 @@ class Tensor2TensorCheckpoint:
                 f"{self.path}: not a Transformer of tensor2tensor 1.5 or later, whose weights are under "
                 f"…/{_QUERY}: {number}."
             )
-        (self._scope,) = scopes
+        (self._scope,), self._names_read = scopes, set()
         step = re.search(r"-([0-9]{1,12})$", self.path)
         self.step = int(step[1]) if step else 0
 
@@ -70,6 +70,7 @@ class Tensor2TensorCheckpoint:
         return value.reshape(value.shape[-2:]) if value.ndim > 2 and set(value.shape[:-2]) == {1} else value
 
     def _tensor(self, name):
+        self._names_read.add(name)
         dtype = self._dtypes[name]
         if dtype not in (tf.float32, tf.float16, tf.float64):
             raise UserError(f"{self.path}: {name} is {dtype.name} (weight_dtype). Expected float32.")
@@ -80,6 +81,17 @@ class Tensor2TensorCheckpoint:
         if not np.isfinite(value).all():
             raise UserError(f"{self.path}: {name} contains NaN or infinite values. Use an earlier checkpoint.")
         return value
+
+    def check_all_read(self):
+        """Raises `UserError` if a variable of the encoder or the decoder has not been read; ignores the optimizer's."""
+        stacks = (f"{self._scope}encoder/", f"{self._scope}decoder/")
+        for name in sorted(self._shapes):
+            is_read = not self._names_read.isdisjoint((name, name.rpartition("/")[0]))  # such as …/kernel/Adam
+            if name.startswith(stacks) and not is_read:
+                raise UserError(
+                    f"{self.path}: has a variable {name}. Expected a Transformer of tensor2tensor with ordinary "
+                    "attention and feed-forward layers."
+                )
 
     @property
     def has_3d_projections(self):

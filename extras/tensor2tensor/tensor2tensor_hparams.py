@@ -23,9 +23,10 @@ _TRAINING = (
     "layer_prepostprocess_dropout", "attention_dropout", "relu_dropout", "label_smoothing", "batch_size", "max_length",
     "min_length",
 )  # fmt: skip
-# Other settings of tensor2tensor, with the values for which its Transformer computes the same results as ours.
+# Other settings, with the values for which tensor2tensor's Transformer computes the same results as ours.
 _SUPPORTED = {
     "ffn_layer": ("dense_relu_dense", "conv_hidden_relu"),
+    "ffn_activation": ("relu",),  # only ours: tensor2tensor's networks always have relu
     "self_attention_type": ("dot_product",),
     "norm_type": ("layer",),
     "proximity_bias": (False,),
@@ -70,6 +71,7 @@ def choose_hparams(checkpoint, hparams_set, overrides):
             if name in theirs:
                 derived.set_hparam(name, kinds[name].typed(theirs[name]))
     derived = derived.parse(overrides)
+    _check_supported("--hparams_set and --hparams", derived)
     for name, value in _facts(checkpoint).items():
         # Settings from a named set or a file must agree with the shapes; settings from the default set need not.
         sources = {
@@ -124,13 +126,18 @@ def _read(path):
     theirs = read_json(path)
     if isinstance(theirs.get("hparams"), dict):
         raise UserError(f"{path}: belongs to a run of t2t_lite, which needs no import. Use the run's folder directly.")
-    for name, values in _SUPPORTED.items():
-        if name in theirs and theirs[name] not in values:
-            raise UserError(
-                f"{path}: {name}={str(theirs[name])[:80]}: this package's Transformer supports only "
-                f"{name}={' or '.join(map(str, values))}."
-            )
+    _check_supported(path, theirs)
     return theirs
+
+
+def _check_supported(where, settings):
+    """Raises `UserError`, whose message begins with `where`, for values of a dict or HParams that are not supported."""
+    for name, values in _SUPPORTED.items():
+        if name in settings and settings.get(name) not in values:
+            raise UserError(
+                f"{where}: {name}={str(settings.get(name))[:80]}: only models with "
+                f"{name}={' or '.join(map(str, values))} can be imported."
+            )
 
 
 def import_tensor2tensor(path, vocabularies, output_dir, *, languages, hparams_set="", hparams=""):
@@ -222,6 +229,7 @@ def _fill(model, checkpoint, embeddings):
     for norm, scope in ((model.encoder_norm, "encoder"), (model.decoder_norm, "decoder")):
         if norm is not None:
             _fill_norm(norm, checkpoint, scope)
+    checkpoint.check_all_read()
 
 
 def _fill_attention(residual, checkpoint, scope):

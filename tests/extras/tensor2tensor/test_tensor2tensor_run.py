@@ -29,6 +29,10 @@ VARIANTS = {
     "own_head_sizes": {"key_channels": 8, "value_channels": 24},
     "3d_projections": {"is_3d": True, "key_channels": 8, "value_channels": 24},  # of each head not as many as heads
 }
+_RELATIVE = (
+    "transformer/body/encoder/layer_0/self_attention/multihead_attention/dot_product_attention_relative/"
+    "relative_positions_keys/embeddings"
+)
 
 
 def imported(tmp_path, old, vocabularies=None, **arguments):
@@ -135,6 +139,7 @@ def test_a_scope_of_another_name_or_none(tmp_path):
         ({}, {"transformer/body/encoder/layer_0/ffn/conv1/bias": np.float32([np.nan] * 32)}, ["NaN"]),
         ({}, {f"transformer/symbol_modality_{len(PIECES)}_16/shared/weights_3": None}, ["shards"]),
         ({}, dict.fromkeys(OldModel().variables()) | {"x": np.float32(1)}, ["not a Transformer of tensor2tensor"]),
+        ({}, {_RELATIVE: np.zeros((9, 4), "float32")}, [_RELATIVE, "ordinary attention"]),
     ],
 )  # fmt: skip
 def test_what_is_refused(tmp_path, settings, changes, words):
@@ -142,6 +147,13 @@ def test_what_is_refused(tmp_path, settings, changes, words):
         imported(tmp_path, OldModel(), written={"changes": changes, **settings})
     assert all(word in str(error.value) for word in words) and "\n" not in str(error.value)
     assert [path.name for path in tmp_path.iterdir()] == ["old"], "nothing is left behind"
+
+
+@pytest.mark.parametrize("setting", ["self_attention_type=dot_product_relative", "ffn_activation=swiglu"])
+def test_layers_that_tensor2tensors_weights_do_not_fill_are_refused(tmp_path, setting):
+    hparams = f"num_heads=4,max_relative_position=4,pos=none,{setting}"
+    with pytest.raises(UserError, match=f"--hparams_set and --hparams: {setting}: only models with "):
+        imported(tmp_path, OldModel(), written={"with_hparams": False}, hparams=hparams)
 
 
 def test_vocabularies_that_do_not_fit(tmp_path):
