@@ -21,9 +21,12 @@ def maybe_download(directory, filename, uri):
     path = os.path.join(directory, filename)
     if not files.exists(path):
         name = source_files.archive_name(uri)
-        downloads.provide([[uri, [name]]], directory)
+        # `directory` may have another file with the name in the URI.
+        folder = directory if name == filename else f"{path}.download"
+        downloads.provide([[uri, [name]]], folder)
         if name != filename:
-            rename(os.path.join(directory, name), path)
+            rename(os.path.join(folder, name), path)
+            files.remove(folder)
     return path
 
 

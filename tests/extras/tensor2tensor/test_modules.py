@@ -9,6 +9,7 @@
 
 import gzip
 import importlib
+import pathlib
 import re
 
 import pytest
@@ -66,17 +67,23 @@ def test_ids_of_kinds_of_texts_are_those_of_tensor2tensor():
 
 
 def test_a_download_gets_the_name_that_is_asked_for(tmp_path, monkeypatch):
+    """Another file, which has the name in the URI, stays as it is."""
     asked = []
 
     def provide(sources, folder):
-        asked.append(sources)
-        (tmp_path / "a.txt").write_text("eine Tür")
+        ((uri, (name,)),) = sources
+        asked.append(uri)
+        path = pathlib.Path(folder, name)
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists():
+            path.write_text(uri)
 
     monkeypatch.setattr(generator_utils.downloads, "provide", provide)
-    for _ in range(2):
-        path = generator_utils.maybe_download(str(tmp_path), "b.txt", "http://example.org/x/a.txt")
-        assert path == str(tmp_path / "b.txt") and (tmp_path / "b.txt").read_text() == "eine Tür"
-    assert asked == [[["http://example.org/x/a.txt", ["a.txt"]]]] and not (tmp_path / "a.txt").exists()
+    expected = {"a.txt": "http://example.org/x/a.txt", "b.txt": "http://example.org/y/a.txt"}
+    for name, uri in [*expected.items()] * 2:
+        assert generator_utils.maybe_download(str(tmp_path), name, uri) == str(tmp_path / name)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == expected
+    assert asked == [*expected.values()]
 
 
 def test_a_file_is_unpacked_once(tmp_path):
