@@ -29,7 +29,7 @@ __all__ = ["PROTOCOLS", "Address", "Client", "NoTranslations", "Servable", "Serv
 PROTOCOLS = ("grpc", "rest")
 # Codes of errors that may be temporary. Repeating a request is safe, because translating has no side effects.
 _PASSING = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
-_REFUSALS = ("INVALID_ARGUMENT", "NOT_FOUND", "FAILED_PRECONDITION")  # gRPC codes of a server that lacks a signature
+_REFUSALS = ("INVALID_ARGUMENT", "FAILED_PRECONDITION")  # gRPC codes of a server that lacks a signature
 _LONGEST_WAIT = 10.0  # seconds
 _OPTIONS = settings_of(SearchOptions)
 

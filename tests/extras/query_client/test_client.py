@@ -68,17 +68,23 @@ def test_several_sentences_are_sent_one_by_one_if_the_model_wants_that():
         asked.translate(texts, split_sentences="yes")
 
 
-def test_a_server_that_fails_does_not_decide_about_sentences():
+@pytest.mark.parametrize("code", ["INTERNAL", "NOT_FOUND"])  # the latter while the model is not loaded
+def test_a_server_that_fails_does_not_decide_about_sentences(code):
     class Failing(Model):
+        code = None
+
         def predict(self, signature, inputs):
-            if signature == "sentences":
-                raise ServerError("INTERNAL", "out of luck")
+            if signature == "sentences" and self.code:
+                raise ServerError(self.code, "out of luck")
             return super().predict(signature, inputs)
 
-    asked = query.Client(Failing(True), retries=0)
+    asked = query.Client(Failing(True, reads_one=True), retries=0)
+    asked.transport.code = code
     with pytest.raises(ServerError):
         asked.translate(["Ab. Cd"])
-    assert asked.translate(["Ab."], split_sentences="never")[0].text == "AB."
+    assert asked.translate(["Ab."], split_sentences="never")[0].text == "AB"
+    asked.transport.code = None
+    assert asked.translate(["Ab. Cd"])[0].text == "AB CD"
 
 
 def test_an_answer_that_is_far_too_short_says_so():
