@@ -243,9 +243,11 @@ class _Parser(html.parser.HTMLParser):
         """Returns the items. Raises `Refusal` if an element is not closed."""
         if left := [name for name in self._open if name not in _MAY_STAY_OPEN]:
             raise Refusal(f"Invalid request: q: <{left[-1]}> is not closed. Expected </{left[-1]}>")
-        ends = [*(position for position, _ in self._starts[1:]), len(self._text)] if self._starts else []
+        # The parser passes over some characters, such as </>, without an event.
+        places = [0, *(position for position, _ in self._starts[1:]), len(self._text)]
+        kinds = [kind for _, kind in self._starts] or ["raw"]
         items = []
-        for (start, kind), end in zip(self._starts, ends, strict=True):
+        for kind, (start, end) in zip(kinds, itertools.pairwise(places), strict=True):
             raw = self._text[start:end]
             if kind != "raw" and raw.startswith("<!--") and not raw.endswith("-->"):
                 raise Refusal("Invalid request: q: <!-- is not closed. Expected -->")

@@ -39,6 +39,12 @@ def test_pieces_are_whole_sentences_where_tags_are_protected_and_else_what_is_be
     assert HTMLTexts("", True).pieces == HTMLTexts(" <br> &nbsp; ", True).pieces == []
 
 
+@pytest.mark.parametrize("text", ["</>", "</> <p>a</p>", "&a", "a</>b"])
+def test_what_the_parser_passes_over_stays(text):
+    texts = HTMLTexts(text, True)
+    assert html.unescape(texts.with_translations(texts.pieces)) == text
+
+
 def test_translations_are_escaped_and_their_tags_come_through():
     texts = HTMLTexts("<div><b>The</b> red <i>house</i></div>", True)
     assert texts.pieces == ["<b>The</b> red <i>house</i>"]
