@@ -50,11 +50,11 @@ def api(flags, versions, batcher):
         return None
     from t2t_lite.extras.libretranslate.libretranslate_api import LibreTranslateApi, problem_of, signature_of_texts
 
-    version, export = versions.find()
-    where = f"--libretranslate={','.join(flags.libretranslate)}: {versions.folder}/{version}"
+    _, export = versions.find()
+    where = f"--libretranslate={','.join(flags.libretranslate)}: {export.path}"
     if signature_of_texts(export) is None:
         raise UserError(f"{where} does not translate texts. Export a translation model, or omit this flag.")
-    problem = problem_of(f"{versions.folder}/{version}")
+    problem = problem_of(export.path)
     languages = problem and problem.languages
     trained, given = ([subtags(code)[0] for code in codes] for codes in (languages or (), flags.libretranslate))
     if trained == given[::-1] != given:

@@ -2,7 +2,6 @@
 
 import functools
 import json
-import os
 import re
 import typing
 import urllib.parse
@@ -88,8 +87,8 @@ class LibreTranslateApi(Api):
 
     def _answers(self, texts, kind, is_abandoned):
         """Returns the translations of texts, whose lines or pieces of HTML are translated separately."""
-        version, export = self._versions.find()
-        protects_tags = kind == "html" and self._protects_tags(version)
+        _, export = self._versions.find()
+        protects_tags = kind == "html" and self._protects_tags(export.path)
         documents = [HTMLTexts(text, protects_tags) if kind == "html" else TextLines(text) for text in texts]
         whole = self._translations(export, documents, is_abandoned)
         # If the model has lost or misplaced tags, the texts between the tags are translated separately.
@@ -123,9 +122,9 @@ class LibreTranslateApi(Api):
         return [output.decode("utf-8", "replace") for output in outputs["outputs"]]
 
     @functools.lru_cache(maxsize=1)  # noqa: B019  (there is one API per process)
-    def _protects_tags(self, version):
-        """Returns whether a version of the model copies tags unchanged."""
-        problem = problem_of(os.path.join(self._versions.folder, str(version)))
+    def _protects_tags(self, path):
+        """Returns whether the model of an export copies tags unchanged."""
+        problem = problem_of(path)
         return problem is not None and "tags" in getattr(problem.substitution, "kinds", ())
 
 

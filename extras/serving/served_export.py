@@ -24,6 +24,7 @@ class ServedExport:
         path: str, the folder of the SavedModel.
 
     Attributes:
+        path: the argument.
         signatures: {name: Signature}.
         signature_def: dict, the signatures as JSON, as in TensorFlow Serving's metadata call.
         generator: ServedGenerator if the server streams texts, else None.
@@ -33,6 +34,7 @@ class ServedExport:
     generator = None
 
     def __init__(self, path):
+        self.path = path
         graph_path = os.path.join(path, "saved_model.pb")
         self.created = status(graph_path).modified_ns // 10**9
         with tf.io.gfile.GFile(graph_path, "rb") as file:

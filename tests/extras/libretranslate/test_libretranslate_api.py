@@ -43,8 +43,8 @@ class Capitals:
 
 def versions_of(**signatures):
     """Versions of exports, the newest of which has some signatures."""
-    versions, export = Versions(), SimpleNamespace(signatures=signatures)
-    versions.find, versions.folder = lambda version=None: (2, export), "exports"
+    versions, export = Versions(), SimpleNamespace(signatures=signatures, path="exports/0002")
+    versions.find = lambda version=None: (2, export)
     return versions
 
 
@@ -101,6 +101,17 @@ def test_html(translate, asked):
     assert asked[:2] == ["the <b>red</b> house", "its <b>tags</b>"] and asked[3:] == ["its", "tags", "a < b"]
 
 
+def test_the_model_itself_says_whether_it_protects_tags(monkeypatch):
+    """Its folder may be named 0002, as TensorFlow Serving allows."""
+    problems = {"exports/0002": SimpleNamespace(languages=("en", "de"), substitution=SimpleNamespace(kinds=("tags",)))}
+    monkeypatch.setattr(libretranslate_api, "problem_of", problems.get)
+    asked, server = [], rest_server()
+    api = api_of(versions_of(serving_default=Capitals(asked)), ["en", "de"], server.batcher)
+    request = {"q": "<p>a <b>b</b></p>", "source": "en", "target": "de", "format": "html"}
+    api.answer("/translate", request, lambda: False)
+    assert asked == ["a <b>b</b>"]
+
+
 def test_languages(ask):
     languages = [
         {"code": "en", "name": "English", "targets": ["pt-BR"]},
@@ -147,7 +158,7 @@ def test_other_models_are_refused(translate, monkeypatch):
     monkeypatch.setattr(Capitals, "is_of_texts", False)
     assert translate(q="a")[0] == 501
     codes, signature = ["en", "de"], Capitals([])
-    with pytest.raises(UserError, match=r"^--libretranslate=en,de: exports/2 does not translate texts\. Export a"):
+    with pytest.raises(UserError, match=r"^--libretranslate=en,de: exports/0002 does not translate texts\. Export a"):
         api_of(versions_of(serving_default=signature), codes)
     monkeypatch.setattr(Capitals, "is_of_texts", True)
     assert api_of(versions_of(serving_default=signature), codes)
@@ -173,9 +184,12 @@ def test_the_problem_of_an_export_has_its_settings(tmp_path):
 def test_the_languages_in_the_wrong_order_are_refused(monkeypatch, languages):
     codes = ["zh-Hans", "zh-Hant"] if languages and "zh-Hans" in languages else ["en", "de"]
     versions = versions_of(serving_default=Capitals([]))
-    monkeypatch.setattr(libretranslate_api, "problem_of", lambda path: SimpleNamespace(languages=languages))
+    problems = {"exports/0002": SimpleNamespace(languages=languages)}
+    monkeypatch.setattr(libretranslate_api, "problem_of", problems.get)
     if languages == ("de-AT", "en"):
-        with pytest.raises(UserError, match=r"exports/2 translates from de-AT to en\. .*: --libretranslate=de-AT,en\."):
+        with pytest.raises(
+            UserError, match=r"exports/0002 translates from de-AT to en\. .*: --libretranslate=de-AT,en\."
+        ):
             api_of(versions, codes)
     else:
         assert api_of(versions, codes)
