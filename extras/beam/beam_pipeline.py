@@ -21,7 +21,7 @@ def write_shards(source, paths, *, seed, groups, features, options, is_ordered=F
     Args:
         source: `generation.Source`, which is opened on a worker.
         paths, seed, groups, features, is_ordered: see `sharding.write_shards`.
-        options: dict of Beam's options, {"runner": "DirectRunner", …}; an option without a value is True.
+        options: {name of an option of Beam: list of its values}, see `parse_options`.
 
     Returns:
         (facts of each group, result of `Source.counts` on the worker).
@@ -31,18 +31,16 @@ def write_shards(source, paths, *, seed, groups, features, options, is_ordered=F
         Failure: the pipeline failed.
     """
     import_beam()
-    chunks = sharding.Chunks(paths, seed, groups, features, is_ordered)
+    chunks, runner = sharding.Chunks(paths, seed, groups, features, is_ordered), options["runner"][-1]
     with sharding.removed_on_failure(paths):
-        LOGGER.info(f"{options['runner']}: reading and encoding")
+        LOGGER.info(f"{runner}: reading and encoding")
         _run(options, lambda beam: [beam.Create([None]), beam.FlatMap(_tasks, source, paths, chunks)])
         index = files.read_json(
             _read_path(paths), {"chunks": int, "noted": {"removed": {str: int}, "units": {str: int}}}
         )
         for number in range(index["chunks"]):
             chunks.add(sharding.read_index(sharding.chunk_path(paths, number), len(paths), len(groups), features))
-        LOGGER.info(
-            f"{options['runner']}: assembling {counted(index['chunks'], 'chunk')} into {counted(len(paths), 'shard')}"
-        )
+        LOGGER.info(f"{runner}: assembling {counted(index['chunks'], 'chunk')} into {counted(len(paths), 'shard')}")
         _run(options, lambda beam: [beam.Create(list(chunks.shard_tasks()))])
     return chunks.facts(), index["noted"]
 
@@ -55,31 +53,34 @@ def import_beam():
 
 
 def parse_options(runner, text):
-    """Parses a pipeline's options into a dict, and logs options that Beam's Python package does not know.
+    """Returns a pipeline's options, {name: list of values}, and logs those that Beam's Python package does not know.
 
     Args:
         runner: str, name of the runner.
-        text: str, options of Beam, `name=value,…`; an option without a value is just a name.
+        text: str, options of Beam, `name=value,…`. An option without a value is just a name, and its value is True.
+            Some options, such as experiments, may be repeated.
 
     Raises:
         UserError: Beam does not have the runner.
     """
-    options = {"runner": runner}
+    options = {"runner": [runner]}
     for word in filter(None, text.split(",")):
         name, _, value = word.strip().removeprefix("--").partition("=")
-        options[name] = value if "=" in word else True
-    beam = import_beam()
+        options.setdefault(name, []).append(value if "=" in word else True)
+    beam, runner = import_beam(), options["runner"][-1]
     try:
-        beam.runners.runner.create_runner(options["runner"])
+        beam.runners.runner.create_runner(runner)
     except (ValueError, ImportError, AttributeError, TypeError) as error:
         raise UserError(
-            f"--runner={options['runner']}: Apache Beam has no such runner ({str(error).splitlines()[0]}). Expected "
+            f"--runner={runner}: Apache Beam has no such runner ({str(error).splitlines()[0]}). Expected "
             "DirectRunner, FlinkRunner, SparkRunner, DataflowRunner, or another runner of Apache Beam."
         ) from None
     options_of_beam = beam.options.pipeline_options.PipelineOptions([]).get_all_options()
     unknown = [name for name in options if name not in options_of_beam]
     if unknown:
-        LOGGER.info(f"Beam for Python does not know {', '.join(unknown)}, and passes them on to {options['runner']}")
+        LOGGER.info(
+            f"Beam for Python does not know {', '.join(unknown)}, and passes them on to {options['runner'][-1]}"
+        )
     return options
 
 
@@ -105,7 +106,8 @@ def _call(task):
 def _run(options, sources):
     """Runs tasks on all workers; `sources(beam)` returns a list of transforms that yield the tasks."""
     beam = import_beam()
-    words = [f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items()]
+    pairs = [(name, value) for name, values in options.items() for value in values]
+    words = [f"--{name}" if value is True else f"--{name}={value}" for name, value in pairs]
     beam_options = beam.options.pipeline_options.PipelineOptions(words)
     with _users_errors(), _no_tracebacks(), beam.Pipeline(options=beam_options) as tasks:
         for transform in sources(beam):

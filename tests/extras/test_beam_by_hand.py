@@ -97,10 +97,11 @@ def generated(folder, kind=Mine, **flags):
 
 def test_the_files_are_those_of_a_local_run(tmp_path, ran, caplog):
     caplog.set_level(logging.INFO)
-    local, options = generated(tmp_path / "local"), "direct_num_workers=3,streaming"
+    local, options = generated(tmp_path / "local"), "experiments=a,direct_num_workers=3,streaming,experiments=b=c"
     assert not ran
     assert generated(tmp_path / "beam", runner="SparkRunner", beam_pipeline_options=options) == local
-    assert ran == [["--runner=SparkRunner", "--direct_num_workers=3", "--streaming"]] * 2
+    words = ["--runner=SparkRunner", "--experiments=a", "--experiments=b=c", "--direct_num_workers=3", "--streaming"]
+    assert ran == [words] * 2
     assert "SparkRunner: assembling 5 chunks into 4 shards" in caplog.text
     ran.clear()
     generated(tmp_path / "beam", runner="SparkRunner")
@@ -132,7 +133,7 @@ def test_what_goes_wrong_on_a_worker_is_the_users_error(error, kind, message, tm
 def test_options_and_runners(caplog, monkeypatch):
     caplog.set_level(logging.INFO)
     found = parse_options("DirectRunner", "a=1=2, --direct_num_workers=4,b,c=")
-    assert found == {"runner": "DirectRunner", "a": "1=2", "direct_num_workers": "4", "b": True, "c": ""}
+    assert found == {"runner": ["DirectRunner"], "a": ["1=2"], "direct_num_workers": ["4"], "b": [True], "c": [""]}
     assert " a, b, c, " in caplog.messages[-1] and "DirectRunner" in caplog.messages[-1]
     with pytest.raises(UserError, match=r"--runner=Nobody: .*Unexpected pipeline runner: Nobody\.\)"):
         parse_options("Nobody", "")

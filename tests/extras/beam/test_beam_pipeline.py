@@ -80,13 +80,13 @@ def generated(folder, **attributes):
 
 def test_one_stream_over_two_splits_with_a_limit(tmp_path):
     local = generated(tmp_path / "local", max_cases=150)
-    beam = generated(tmp_path / "beam", max_cases=150, write_shards=by_beam({"runner": "DirectRunner"}))
+    beam = generated(tmp_path / "beam", max_cases=150, write_shards=by_beam({"runner": ["DirectRunner"]}))
     assert local == beam
 
 
 def test_chunks_that_are_there_are_not_written_again(tmp_path, monkeypatch):
     folder = tmp_path / "d"
-    options = {"runner": "DirectRunner", "direct_num_workers": 1}
+    options = {"runner": ["DirectRunner"], "direct_num_workers": ["1"]}
     check, checked = sharding.check_examples, []
 
     def full(examples, features):
@@ -113,7 +113,7 @@ def test_a_mistake_on_a_worker_is_one_line(tmp_path, own_flags, call_command):
             yield {"inputs": [5, 1], "targets": [-7, 1]}
 
     problem = Bad()
-    problem.write_shards = by_beam({"runner": "DirectRunner"})
+    problem.write_shards = by_beam({"runner": ["DirectRunner"]})
     with pytest.raises(files.UserError, match=r"has the id -7 in targets\. Expected ids from 0 to \d+ .*generates\.$"):
         problem.generate_data(str(tmp_path / "bad"), str(tmp_path))
     assert not list((tmp_path / "bad").glob("*-of-*"))
@@ -128,4 +128,9 @@ def test_unknown_runners_and_options(tmp_path, own_flags, call_command):
     assert re.search("DirectRunner, .*: my_own$", result.stderr, re.MULTILINE)
     result = call_command("t2t-datagen", *OWN, "--data_dir=d", "--beam_pipeline_options=streaming", *own_flags)
     assert result.status == 2 and "--beam_pipeline_options" in result.stderr and "--runner" in result.stderr
-    assert parse_options("DirectRunner", "a=1=2, --b,c=") == {"runner": "DirectRunner", "a": "1=2", "b": True, "c": ""}
+    assert parse_options("DirectRunner", "a=1=2, --b,c=") == {
+        "runner": ["DirectRunner"],
+        "a": ["1=2"],
+        "b": [True],
+        "c": [""],
+    }
