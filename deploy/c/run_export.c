@@ -25,8 +25,8 @@
 static const char* LIBRARIES[] = {
     "_sentencepiece_tokenizer.so",
     "_fast_wordpiece_tokenizer.so",
-    "_wordpiece_tokenizer.so", /* this and the next one: tensor2tensor's subwords */
-    "_regex_split_ops.so",
+    "_wordpiece_tokenizer.so", /* tensor2tensor's subwords */
+    "_regex_split_ops.so",     /* also these, in exports of version 0.1 */
 };
 
 enum { LINES_PER_RUN = 32 };

@@ -15,7 +15,8 @@ from t2t_lite.text.rows import row_ids
 
 _DIGITS = 7  # number of digits of the largest code point
 _UNDEFINED = "\u3013"
-_ESCAPE = r"\\\\|\\u|\\[0-9]+;"
+_ESCAPE = r"(\\\\|\\u|\\[0-9]+;)"
+_MARK = b"\xff"  # a byte that no UTF-8 text has
 
 
 class SubwordGraph:
@@ -115,9 +116,8 @@ def _escaped(codes, alphabet):
 
 def _unescaped(tokens):
     """Reverses the escapes in tokens: string [tokens] -> string [tokens]."""
-    import tensorflow_text
-
-    parts = tensorflow_text.regex_split(tokens, _ESCAPE, keep_delim_regex_pattern=_ESCAPE)
+    # not tensorflow_text.regex_split, which ends a text at its first NUL
+    parts = tf.strings.split(tf.strings.regex_replace(tokens, _ESCAPE, _MARK + rb"\1" + _MARK), _MARK)
     return tf.strings.reduce_join(tf.ragged.map_flat_values(_unescaped_part, parts), axis=-1)
 
 

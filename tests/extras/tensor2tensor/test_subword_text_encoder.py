@@ -111,7 +111,7 @@ def test_the_same_in_a_graph(tmp_path):
     import tensorflow as tf
 
     encoder = SubwordTextEncoder(
-        write_subwords(tmp_path, [*SUBWORDS, "bäh_", "the_", "", "\\1;", "\\55296;_", "\\999999999;"])
+        write_subwords(tmp_path, [*SUBWORDS, "bäh_", "the_", "", "\\1;", "\\55296;_", "\\999999999;", "b\0h"])
     )
     encode = tf.function(encoder.tf_encode, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     decode = tf.function(encoder.tf_decode, input_signature=[tf.TensorSpec([None, None], tf.int32)], autograph=False)
