@@ -22,7 +22,10 @@ from t2t_lite.files import folders
 _NAMES = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin")
 _WHOLE, _INDEX, _TORCH = _NAMES
 _OLD = {".gamma": ".weight", ".beta": ".bias"}  # {TensorFlow's suffix: PyTorch's}, for files converted from TensorFlow
-_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": ml_dtypes.bfloat16, "I64": "<i8", "I32": "<i4"}
+_DTYPES = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": ml_dtypes.bfloat16,
+    "I64": "<i8", "I32": "<i4", "U8": "u1", "BOOL": "?",  # of buffers, such as GPT-2's causal mask
+}  # fmt: skip
 
 
 def usage(packages, *code):
@@ -291,4 +294,4 @@ def _array(facts):
     if facts["dtype"] not in _DTYPES:
         raise ValueError(f"the type {facts['dtype']} is not supported, expected one of {', '.join(_DTYPES)}")
     array = np.frombuffer(facts.pop("data"), _DTYPES[facts["dtype"]]).reshape(facts["shape"])
-    return array if array.dtype.kind == "i" else array.astype("float32", copy=False)
+    return array if array.dtype.kind in "iub" else array.astype("float32", copy=False)

@@ -8,6 +8,7 @@ import pathlib
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from t2t_lite import registry
 from t2t_lite.extras.hugging_face.hugging_face import import_hugging_face
@@ -58,8 +59,8 @@ def test_in_and_out_again(tmp_path, kind, prefix, write_vocabulary):
 
 def test_buffers_and_tied_copies_are_ignored(tmp_path):
     folder, tensors = write_gpt(tmp_path / "theirs", prefix="")
-    more = {"h.0.attn.bias": np.ones((1, 1, 24, 24), "float32"), "lm_head.weight": tensors["wte.weight"]}
-    write_tensors(f"{folder}/model.safetensors", tensors | more)
+    more = {"h.0.attn.bias": np.ones((1, 1, 24, 24), bool), "lm_head.weight": tensors["wte.weight"]}
+    safetensors.numpy.save_file(tensors | more, f"{folder}/model.safetensors")
     assert import_hugging_face(folder, str(tmp_path / "run"))
 
 

@@ -10,12 +10,13 @@ from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write
 @pytest.mark.parametrize(
     "name, dtype, expected",
     [("F64", "<f8", "float32"), ("F32", "<f4", "float32"), ("F16", "<f2", "float32"),
-     ("BF16", ml_dtypes.bfloat16, "float32"), ("I64", "<i8", "int64"), ("I32", "<i4", "int32")],
+     ("BF16", ml_dtypes.bfloat16, "float32"), ("I64", "<i8", "int64"), ("I32", "<i4", "int32"),
+     ("U8", "u1", "uint8"), ("BOOL", "?", "bool")],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
 def test_types_of_numbers(name, dtype, expected):
     """A file as the format's specification has it, byte by byte."""
-    values = np.array([[1, -2, 0], [96, 4, 3]], dtype)
+    values = np.array([[1, -2, 0], [96, 4, 3]]).astype(dtype)
     header = f'{{"x": {{"dtype": "{name}", "shape": [2, 3], "data_offsets": [0, {values.nbytes}]}}}}'.encode()
     found = read_tensors(len(header).to_bytes(8, "little") + header + values.tobytes(), "file")["x"]
     assert found.dtype == expected
