@@ -110,9 +110,9 @@ class Client:
 
         Raises:
             ServerError, Failure, UserError, TypeError: see `translate`; also Failure if the export has no signature
-                `n_best`, and UserError if it has fewer than `count` hypotheses.
+                `n_best`, and UserError if it has fewer than `count` hypotheses, or if `count` is not a positive number.
         """
-        texts = check_texts(texts)
+        texts, count = check_texts(texts), None if count is None else _OPTIONS["n_best"].typed(count)
         if parts := parts_of(texts, split_sentences, self._has_sentences):
             translate = functools.partial(self.n_best, count=count, split_sentences="never", batch_size=batch_size)
             return answer_parts(translate, parts, on_progress)
@@ -124,17 +124,22 @@ class Client:
 
         Args:
             prompt: str.
-            **options: fields of the request such as max_tokens, temperature and stop, see docs/extras/serving.md.
+            **options: fields of the request such as max_tokens, temperature and stop, see docs/extras/serving.md; `n`
+                must be 1.
 
         Yields:
             str, each part of the continuation when it arrives.
 
         Raises:
             ServerError: the request was refused, or the stream broke off before the continuation was complete.
-            UserError: the client uses gRPC, or a version was chosen.
+            UserError: the client uses gRPC, a version was chosen, or `n` is not 1.
         """
         if not hasattr(self.transport, "stream"):
             raise UserError(f"{self.transport.address}: streaming needs REST. Expected http://host:port of t2t-server.")
+        if options.get("n") not in (None, 1):
+            raise UserError(
+                f"n={options['n']}: a stream has one continuation. Call stream once for each, with other seeds."
+            )
         (prompt,) = check_texts([prompt])
         for event in self.transport.stream({"prompt": prompt, **options}):
             yield event["choices"][0]["text"]

@@ -93,6 +93,12 @@ def test_an_answer_that_is_far_too_short_says_so():
         assert found.is_short != has_sentences
 
 
+@pytest.mark.parametrize("count", [0, -1, "many"])
+def test_a_number_of_outputs_is_positive(count):
+    with pytest.raises(UserError, match=f"n_best={count}: expected a whole number from 1 "):
+        query.Client(Model(), retries=0).n_best(["Ab cd"], count=count)
+
+
 def test_answers_of_encoders():
     found = {"outputs": {"labels": ["A", "B"], "probabilities": [[0.9, 0.1], [0.2, 0.8]]}}
     with answering(http_answer(found)) as server:

@@ -76,6 +76,8 @@ def test_mistakes():
             StreamedQueries(None, settings)
     with pytest.raises(UserError, match=r"version 3: .* stream"):
         list(client("localhost:1", version=3).stream("a"))
+    with pytest.raises(UserError, match="n=2: a stream has one continuation"):
+        list(client("localhost:1").stream("a", n=2))
 
     class Grpc:
         address = "localhost:8500"
