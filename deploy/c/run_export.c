@@ -207,6 +207,8 @@ static void write_answers(const SignatureTensors* outputs, TF_Tensor** values, i
         }
         puts("}");
     }
+    /* What could not be written is not written later either, and the last fflush says nothing of it. */
+    if (ferror(stdout)) fail("standard output: %s", strerror(errno));
 }
 
 static void answer_lines(Export* export, const Line* lines, int number, long first_line, TF_Status* status) {

@@ -107,3 +107,14 @@ def test_mistakes(program, saved, arguments, lines, environment, message):
     error = done.stderr.decode().splitlines()[-1]  # TensorFlow's log is above
     assert done.returncode == 2 and done.stdout == b"", error
     assert error.startswith("run_export: ") and message in error
+
+
+def test_answers_that_cannot_be_written_are_an_error(program, saved):
+    """Also if the buffer of the output, 4096 bytes, is empty at the end."""
+    arguments, lines = ("join", "first", "second", "scale=1", "times=1"), [b"a\t\n"]
+    lines += [b"a" * (4097 - len(run(program, saved, *arguments, lines=lines[0]).stdout)) + lines[0]]
+    for line in lines:
+        with open("/dev/full", "wb") as full:
+            done = run(program, saved, *arguments, lines=line, stdout=full)
+        assert done.returncode == 2
+        assert "run_export: standard output: No space left on device" in done.stderr.decode()

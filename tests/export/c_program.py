@@ -24,11 +24,11 @@ def build(folder, python=sys.executable):
     return program
 
 
-def run(program, export, *arguments, lines=b"", **environment):
+def run(program, export, *arguments, lines=b"", stdout=subprocess.PIPE, **environment):
     """Runs the program with standard input `lines`, bytes. Returns the finished process, whose output is bytes."""
     environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""} | environment
     command = [program, export, *arguments]
-    return subprocess.run(command, input=lines, capture_output=True, env=environment, timeout=300)
+    return subprocess.run(command, input=lines, stdout=stdout, stderr=subprocess.PIPE, env=environment, timeout=300)
 
 
 def assert_answers(program, export, signature, columns, expected, **numbers):
