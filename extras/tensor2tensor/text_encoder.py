@@ -1,5 +1,6 @@
 """Mirrors tensor2tensor's data_generators/text_encoder.py, except that id 2 is reserved for unknown text."""
 
+import re
 import tempfile
 
 from t2t_lite import files
@@ -57,6 +58,8 @@ class TokenTextEncoder(vocabulary.TokenTextEncoder):
             return
         with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
             words = [word for word in vocab_list if word not in (PAD, EOS)]
+            if len({*words}) < len(words) or re.search("[\r\n]", "".join(words)):
+                raise UserError("TokenTextEncoder: vocab_list: expected different words without line breaks.")
             file.writelines(f"{word}\n" for word in (PAD, EOS, *words))
             file.flush()
             super().__init__(file.name, replace_oov)

@@ -123,6 +123,9 @@ def test_a_vocabulary_of_listed_words_is_stored_and_read_again(tmp_path):
     assert again.fingerprint == words.fingerprint and again.path == str(path) and words.path is None
     with pytest.raises(UserError, match="reverse=True"):
         text_encoder.TokenTextEncoder(str(path), reverse=True)
+    for wrong in (["a\n", "b"], ["a\rb", "b"], ["a", "a"]):  # later words would have other ids
+        with pytest.raises(UserError, match="vocab_list: expected different words without line breaks"):
+            text_encoder.TokenTextEncoder(None, vocab_list=wrong)
 
 
 def test_an_encoder_of_ones_own():
