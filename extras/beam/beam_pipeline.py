@@ -123,9 +123,12 @@ def _users_errors():
     except Exception as error:
         text = str(error)
         if isinstance(error, UserError):
-            raise UserError(re.sub(r" \[while running .*\]$", "", text)) from None
-        if match := re.search(r"t2t_lite\.errors\.UserError: (.*?)(?: \[while running|$)", text, re.MULTILINE):
-            raise UserError(match[1]) from None
+            error.args = (re.sub(r" \[while running .*\]$", "", text),)
+            raise
+        kinds = {f"{kind.__module__}.{kind.__name__}": kind for kind in (UserError, sharding.ChangedSource)}
+        names = "|".join(map(re.escape, kinds))
+        if match := re.search(rf"({names}): (.*?)(?: \[while running|$)", text, re.MULTILINE):
+            raise kinds[match[1]](match[2]) from None
         if "No space left on device" in text:
             raise OSError(errno.ENOSPC, "No space left on device") from None
         if isinstance(error, RuntimeError):

@@ -130,6 +130,45 @@ def test_what_goes_wrong_on_a_worker_is_the_users_error(error, kind, message, tm
     assert logging.getLogger("apache_beam.runners.common").level == logging.NOTSET
 
 
+@pytest.mark.parametrize("is_quoted", [True, False])
+def test_a_vocabulary_of_other_samples_does_not_stay(is_quoted, tmp_path, monkeypatch):
+    """As in a local run: samples that differ from those of an interrupted run are an error, and learned anew next."""
+    check, checked = sharding.check_examples, []
+
+    def full(examples, features):
+        checked.append(examples)
+        if len(checked) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        check(examples, features)
+
+    monkeypatch.setattr(sharding, "check_examples", full)
+    with pytest.raises(OSError, match="No space"):
+        generated(tmp_path, runner="DirectRunner")
+    vocabularies = {*tmp_path.glob("vocab.*")}
+    assert vocabularies and list(tmp_path.glob("*chunk-?????.json"))
+    monkeypatch.setattr(sharding, "check_examples", check)
+    if is_quoted:  # as runners quote errors of other machines
+        read = sharding._read_index
+
+        def quoting(*arguments):
+            try:
+                return read(*arguments)
+            except UserError as error:
+                name = f"{type(error).__module__}.{type(error).__qualname__}"
+                raise RuntimeError(f"Traceback\n{name}: {error}") from None
+
+        monkeypatch.setattr(sharding, "_read_index", quoting)
+
+    class Changed(Mine):
+        def generate_samples(self, data_dir, tmp_dir, dataset_split):
+            for inputs, targets in corpus.sentence_pairs(300, 7):
+                yield {"inputs": inputs, "targets": targets}
+
+    with pytest.raises(sharding.ChangedSource, match=r"the source yields other samples .*\.$"):
+        generated(tmp_path, Changed, runner="DirectRunner")
+    assert not {*tmp_path.glob("vocab.*")}
+
+
 def test_options_and_runners(caplog, monkeypatch):
     caplog.set_level(logging.INFO)
     found = parse_options("DirectRunner", "a=1=2, --direct_num_workers=4,b,c=")
