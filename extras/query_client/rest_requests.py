@@ -11,7 +11,7 @@ import urllib.parse
 
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.extras.query_client.addresses import LONGEST_ANSWER, server_error
-from t2t_lite.files.safe_json import check_schema, parse_json
+from t2t_lite.files.safe_json import check_schema, strict_json
 
 # The gRPC code for each HTTP status of TensorFlow Serving; 502 comes from proxies.
 _CODES = {
@@ -88,11 +88,7 @@ class RestTransport:
 
     def _event(self, line):
         """Parses an event of a stream into a dict. Raises ServerError if the event is an error."""
-        where = f"{self.address}: not a t2t-server: the event"
-        try:
-            event = parse_json(line, where, LONGEST_ANSWER, {"choices?": [{"text": str}]})
-        except UserError as error:
-            raise Failure(str(error)) from None
+        event = _parsed(line, f"{self.address}: not a t2t-server: the event", {"choices?": [{"text": str}]})
         if not event.get("choices"):
             raise self._error("INTERNAL", _message(event.get("error")) or "an event without a text")
         return event
@@ -183,10 +179,10 @@ class RestTransport:
     def _content(self, status, reason, data, retry_after):
         """Returns the JSON object in an answer. Raises ServerError if the answer is an error."""
         try:
-            content = parse_json(data, f"{self.address}: not TensorFlow Serving: the answer", LONGEST_ANSWER, dict)
-        except UserError as error:
+            content = _parsed(data, f"{self.address}: {self.servable}: the answer", dict)
+        except Failure:
             if status == 200:
-                raise Failure(str(error)) from None
+                raise
             content = {}
         if status != 200:
             code, details = _CODES.get(status, f"HTTP {status}"), _message(content.get("error"))
@@ -198,6 +194,20 @@ class RestTransport:
 
     def _error(self, code, details):
         return server_error(code, details, self.address, self.servable, self._timeout)
+
+
+def _parsed(data, where, schema):
+    """Parses JSON from a server, bytes: see `check_schema`. Raises `Failure`, whose message begins with `where`."""
+    try:
+        value = strict_json(data)
+        check_schema(value, schema, where)
+    except UserError as error:
+        raise Failure(str(error)) from None
+    except ValueError as error:
+        is_damaged = "is not a number" in str(error)  # TensorFlow Serving writes NaN
+        advice = "The model is damaged: export another checkpoint." if is_damaged else "Check the port."
+        raise Failure(f"{where}: not JSON: {error}. {advice}") from None
+    return value
 
 
 def _message(error):

@@ -78,6 +78,19 @@ def test_an_answer_that_is_none(answer):
     assert "\n" not in str(raised.value)
 
 
+NO_JSON = {
+    "a web page": (b"<html>", "the answer: not JSON: .* Check the port"),
+    "a list": (b"[]", "the answer: expected an object"),
+    "a damaged model": (b'{"outputs": {"scores": [NaN]}}', r"the answer: not JSON: NaN .* The model is damaged"),
+}
+
+
+@pytest.mark.parametrize(("content", "words"), NO_JSON.values(), ids=NO_JSON)
+def test_an_answer_that_is_not_json(content, words):
+    with answering(http_answer(content)) as server, pytest.raises(Failure, match=f"^{server}: model .*: {words}"):
+        client(server).translate(["a"])
+
+
 def test_an_answer_of_any_size_is_not_read_to_its_end():
     def endless(connection):
         connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
