@@ -142,8 +142,14 @@ class Setting:
     predicts: bool = False
 
     def typed(self, value):
-        """Converts and checks a value of this setting: see `typed_value`. Raises `UserError`."""
-        return typed_value(self.name, value, self.kind, self.limits)
+        """Converts and checks a value of this setting: see `typed_value`. Raises `UserError`.
+
+        In a list, items given as text are converted to the type of the default's first item, as in tensor2tensor.
+        """
+        value = typed_value(self.name, value, self.kind, self.limits)
+        if self.kind is list and self.default and (kind := type(self.default[0])) in (bool, int, float):
+            return [typed_value(self.name, item, kind) if isinstance(item, str) else item for item in value]
+        return value
 
 
 def setting(default, least=None, most=None, *, above=None, below=None, also=(), choices=(), limits=None, **facts):

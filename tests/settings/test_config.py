@@ -146,6 +146,21 @@ def test_lists_are_not_shared_with_the_declaration_and_a_set_has_its_own():
     assert of_set.of_model(Model).ids == [4], "the default in place of the set's own"
 
 
+def test_typed_items_of_a_list_have_the_type_of_the_items_before():
+    class Model:
+        HPARAMS: ClassVar = {"rates": setting([0.5], meaning="Some rates.")}
+
+    hparams = HParams().of_model(Model)
+    for name, items in (("ids", [4]), ("switches", [True]), ("words", ["a"]), ("nothing", [])):
+        hparams.add_hparam(name, items)
+    parsed = hparams.parse("rates=[1,2.5],ids=[1e3],switches=[false,true],words=[1,2],nothing=[1]")
+    lists = {name: parsed.get(name) for name in ("rates", "ids", "switches", "words", "nothing")}
+    assert lists == {"rates": [1, 2.5], "ids": [1000], "switches": [False, True], "words": ["1", "2"], "nothing": ["1"]}
+    assert parsed.parse("ids=[5]").ids == [5]
+    with pytest.raises(UserError, match=r"ids=0\.5: expected a whole number"):
+        hparams.parse("ids=[0.5]")
+
+
 def test_reading():
     hparams = HParams(hidden_size=16)
     assert hparams.get("hidden_size") == 16
