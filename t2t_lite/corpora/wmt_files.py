@@ -133,7 +133,7 @@ class _TestSet:
         documents = self.documents
         names = sorted({name for document in documents for tag, name in document if tag == side})
         complete = {
-            name: [text for document in documents for text in document[side, name].values()]
+            name: [text for document in documents for text in document.get((side, name), {}).values()]
             for name in names
             if all([*document.get((side, name), ())] == [*document.get((SOURCE, ""), ())] for document in documents)
         }

@@ -53,6 +53,11 @@ def test_xml_has_all_sides(tmp_path):
         assert wmt_files.read_side(path, TRANSLATION) == ["a0", "b", "a1", "b"]
 
 
+def test_a_document_without_segments_adds_none(tmp_path):
+    path = write(tmp_path / "set.xml", xml(document(0, "A"), [], document(2, "A")))
+    assert wmt_files.read_side(path, SOURCE) == EN and wmt_files.read_sides(path, REFERENCE) == [DE]
+
+
 def test_commands_read_their_sides(tmp_path, caplog):
     path = write(tmp_path / "set.xml", xml(document(0, "A", "B", "C"), document(2, "B", "A")))
     with caplog.at_level(logging.INFO, "t2t_lite"):
