@@ -20,22 +20,22 @@ class ClassLabelEncoder:
             supports.
 
     Raises:
-        UserError: a label is repeated or is not text, the list is empty, or the file does not exist.
+        UserError: a label is repeated, blank or not text, the list is empty, or the file does not exist.
     """
 
     unknown_id = None
 
     def __init__(self, class_labels=None, class_labels_fname=None):
-        self.path = class_labels_fname
+        self.path, where = class_labels_fname, "class labels"
         if class_labels is None and class_labels_fname:
             lines = lines_of(read_content(class_labels_fname), class_labels_fname, "one label per line")
-            class_labels = [line.strip() for line in lines]
+            class_labels, where = [line.strip() for line in lines], f"{class_labels_fname}: {where}"
         self.class_labels = list(class_labels or ())
-        if not self.class_labels or not all(isinstance(label, str) for label in self.class_labels):
-            raise UserError(f"class labels {shown(self.class_labels)}: expected a list of texts.")
+        if not self.class_labels or not all(isinstance(label, str) and label for label in self.class_labels):
+            raise UserError(f"{where} {shown(self.class_labels)}: expected a list of texts, none of them blank.")
         self._ids = {label: i for i, label in enumerate(self.class_labels, 1)}
         if len(self._ids) < len(self.class_labels):
-            raise UserError(f"class labels {shown(self.class_labels)}: a label occurs twice.")
+            raise UserError(f"{where} {shown(self.class_labels)}: a label occurs twice.")
         self.vocab_size = len(self.class_labels) + 1
 
     @property

@@ -26,6 +26,10 @@ def test_labels_of_a_file(tmp_path):
     encoder = ClassLabelEncoder(class_labels_fname=str(path))
     assert encoder.class_labels == ["no", "yes"] and encoder.path == str(path)
     assert ClassLabelEncoder(["a"], str(path)).class_labels == ["a"]
+    for content in (b"", b"no\nyes\n\n"):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=r"labels: .*''.*blank"):
+            ClassLabelEncoder(class_labels_fname=str(path))
     path.write_bytes(b"no\n\xff\n")
     with pytest.raises(UserError, match="labels: not UTF-8: byte 3"):
         ClassLabelEncoder(class_labels_fname=str(path))
@@ -33,7 +37,7 @@ def test_labels_of_a_file(tmp_path):
         ClassLabelEncoder(class_labels_fname=str(tmp_path / "none"))
 
 
-@pytest.mark.parametrize("labels", [[], None, ["a", "b", "a"], ["a", 1]])
+@pytest.mark.parametrize("labels", [[], None, ["a", "b", "a"], ["a", 1], ["a", ""]])
 def test_labels_that_cannot_be(labels):
     with pytest.raises(UserError, match=rf"class labels \[{'.*a.*' if labels else ''}\]"):
         ClassLabelEncoder(labels)
