@@ -9,6 +9,7 @@ from t2t_lite.errors import LOGGER, Failure, UserError, first_line
 from t2t_lite.files import INCOMPLETE, NoLocks, list_files, lock_file, make_folder, read_bytes
 from t2t_lite.files.file_errors import is_tensorflows, translated
 from t2t_lite.files.file_system import copy, exists, is_folder, is_remote, list_names, make_folders, remove, rename
+from t2t_lite.files.pipes import written_path
 
 
 def check_new(path):
@@ -48,13 +49,14 @@ def new_folder(path):
     """Context manager that yields an empty folder and renames it to `path`, or removes it after an error.
 
     Args:
-        path: str, a new or empty folder on any file system that `tf.io.gfile` supports.
+        path: str, a new or empty folder on any file system that `tf.io.gfile` supports. If it is a link, the folder to
+            which it leads is written.
 
     Raises:
         UserError: `path` is not empty, another process is writing it, or its parent cannot be written.
         Failure: writing failed; nothing is left behind.
     """
-    path = str(path).rstrip("/")
+    path = written_path(str(path).rstrip("/"))
     temporary = path + INCOMPLETE
     with held_lock(f"{path}.lock", f"{path}: another process"):
         check_new(path)

@@ -51,6 +51,15 @@ def test_an_empty_folder_and_leftovers_of_a_killed_command_are_no_hindrance(tmp_
     assert os.listdir(tmp_path) == ["a"] and sorted(os.listdir(tmp_path / "a")) == ["a", "b.x"]
 
 
+def test_a_link_to_an_empty_folder_is_kept(tmp_path):
+    link, folder = tmp_path / "link", tmp_path / "other_disk" / "folder"
+    folder.mkdir(parents=True)
+    link.symlink_to(folder)
+    assert write_folder(f"{link}/", write_two) == str(link)
+    assert link.is_symlink() and sorted(os.listdir(folder)) == ["a", "b.x"]
+    assert os.listdir(folder.parent) == ["folder"]
+
+
 def test_a_folder_that_can_be_made_is_not_left_and_others_are_refused(tmp_path):
     check_new(tmp_path / "new")
     assert os.listdir(tmp_path) == []
