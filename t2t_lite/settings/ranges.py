@@ -144,10 +144,10 @@ class Setting:
     def typed(self, value):
         """Converts and checks a value of this setting: see `typed_value`. Raises `UserError`.
 
-        In a list, items given as text are converted to the type of the default's first item, as in tensor2tensor.
+        In a list, items given as text are converted to the type of the default's items.
         """
         value = typed_value(self.name, value, self.kind, self.limits)
-        if self.kind is list and self.default and (kind := type(self.default[0])) in (bool, int, float):
+        if self.kind is list and (kind := _kind_of_items(self.default)):
             return [typed_value(self.name, item, kind) if isinstance(item, str) else item for item in value]
         return value
 
@@ -251,6 +251,14 @@ def _converted(value, kind):
     if number != int(number):
         raise ValueError
     return int(value) if not isinstance(value, str) or re.fullmatch(r"\s*[+-]?\d+\s*", value) else int(number)
+
+
+def _kind_of_items(items):
+    """Returns bool, int or float if all items of a list are of this type, where an int is a float, otherwise None."""
+    kinds = {*map(type, items)}
+    return next(
+        (kind for kind, of in ((bool, {bool}), (int, {int}), (float, {int, float})) if kinds and kinds <= of), None
+    )
 
 
 def _expected(value, kind, limits):

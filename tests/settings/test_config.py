@@ -151,11 +151,11 @@ def test_typed_items_of_a_list_have_the_type_of_the_items_before():
         HPARAMS: ClassVar = {"rates": setting([0.5], meaning="Some rates.")}
 
     hparams = HParams().of_model(Model)
-    for name, items in (("ids", [4]), ("switches", [True]), ("words", ["a"]), ("nothing", [])):
+    for name, items in (("ids", [4]), ("both", [1, 0.5]), ("switches", [True]), ("words", ["a"]), ("nothing", [])):
         hparams.add_hparam(name, items)
-    parsed = hparams.parse("rates=[1,2.5],ids=[1e3],switches=[false,true],words=[1,2],nothing=[1]")
-    lists = {name: parsed.get(name) for name in ("rates", "ids", "switches", "words", "nothing")}
-    assert lists == {"rates": [1, 2.5], "ids": [1000], "switches": [False, True], "words": ["1", "2"], "nothing": ["1"]}
+    parsed = hparams.parse("rates=[1,2.5],ids=[1e3],both=[2,0.1],switches=[false,true],words=[1,2],nothing=[1]")
+    assert (parsed.rates, parsed.ids, parsed.both, parsed.switches) == ([1, 2.5], [1000], [2, 0.1], [False, True])
+    assert (parsed.words, parsed.nothing) == (["1", "2"], ["1"])
     assert parsed.parse("ids=[5]").ids == [5]
     with pytest.raises(UserError, match=r"ids=0\.5: expected a whole number"):
         hparams.parse("ids=[0.5]")
