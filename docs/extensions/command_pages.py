@@ -27,7 +27,7 @@ def page(name, module):
     blocks = [f"{name}\n{'=' * len(name)}", *map(_block, commands.description(name, module.__doc__).split("\n\n"))]
     blocks += ["Flags\n-----", f".. program:: {name}"]
     for flag in commands.flags_of(module).shown():
-        usage = f"--{flag.name}, --no{flag.name}" if flag.boolean else flag.usage
+        usage = f"--{flag.name}, --no{flag.name}" if flag.words is None else flag.usage
         blocks.append(f".. option:: {usage}\n\n   {_text(flag.description)}")
     return "\n\n".join(blocks) + "\n"
 

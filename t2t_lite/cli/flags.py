@@ -201,8 +201,10 @@ class _Flag(absl_flags.Flag):
 
     @property
     def usage(self):
-        """The flag's syntax in --help, such as --train_steps=NUMBER or --[no]describe."""
-        return f"--[no]{self.name}" if self.boolean else f"--{self.name}={self.words}"
+        """The flag's syntax in --help, such as --train_steps=NUMBER, --[no]describe or --tune[=TEXT]."""
+        if self.words is None:
+            return f"--[no]{self.name}"
+        return f"--{self.name}[={self.words}]" if self.boolean else f"--{self.name}={self.words}"
 
     @property
     def description(self):

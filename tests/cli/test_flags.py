@@ -105,6 +105,8 @@ def test_what_a_flag_refuses(flags, words, message):
 
 
 def test_how_flags_are_shown(flags):
+    flags.DEFINE_string("grid", "", "A grid.")
+    flags.values["grid"].boolean = True
     assert {flag.usage: flag.description for flag in flags.shown()} == {
         "--text=TEXT": "A text. Default: usual.",
         "--folder=PATH": "A folder.",
@@ -117,6 +119,7 @@ def test_how_flags_are_shown(flags):
         "--seeds=A,B,...": "Seeds.",
         "--rate=NUMBER": "A rate. From 0.5 to 4. Default: 2.",
         "--settings=TEXT": "Settings.",
+        "--grid[=TEXT]": "A grid.",
     }
     assert [flag.choices for flag in flags.shown() if flag.choices] == [("small", "large")]
     assert [flag.name for flag in flags.shown() if flag.is_path] == ["folder"]
