@@ -92,8 +92,11 @@ def adopt(source, path):
     if ending_of(path) == SENTENCEPIECE:
         subwords.adopt_sentencepiece(source, path.removesuffix(SENTENCEPIECE))
     else:
+        adopted = as_adopted(source, path)
+        for file in {*files_of(path)} - {*adopted}:  # settings that are left from another vocabulary
+            files.remove(file)
         # The vocabulary's main file is written last, because its existence means that all files are complete.
-        for file, content in reversed(as_adopted(source, path).items()):
+        for file, content in reversed(adopted.items()):
             files.write_bytes(file, content)
 
 

@@ -57,6 +57,19 @@ def test_every_kind(tmp_path, kind):
         assert pathlib.Path(file).read_bytes() == content
 
 
+@pytest.mark.parametrize("kind", ["adopted -vocab.txt", "adopted -vocab.json", "learned -vocab.json"])
+def test_settings_of_a_deleted_vocabulary_do_not_apply_to_the_next(tmp_path, kind):
+    path = tmp_path / f"a{kind.split()[1]}"
+    config = tmp_path / "a-tokenizer_config.json"
+    config.write_text('{"do_lower_case": false, "added_tokens_decoder": {"9": {"content": "<x>"}}}')
+    if kind == "learned -vocab.json":
+        learn_byte_level_bpe(["the thing is there"] * 9, str(path), 275)
+    else:
+        write = write_pieces if path.suffix == ".txt" else write_byte_level
+        vocabulary_files.adopt(write(tmp_path), str(path))
+    assert not config.exists() and not vocabulary_files.open_encoder(str(path)).added
+
+
 def test_nothing_is_written_of_a_damaged_one(tmp_path):
     source = write_byte_level(tmp_path, MERGES)
     (tmp_path / "merges.txt").write_text("h e\n")

@@ -12,6 +12,7 @@ from t2t_lite import files
 from t2t_lite.text import subwords
 from t2t_lite.text.published.bpe_files import BPEEncoder, files_of
 from t2t_lite.text.published.pre_tokenization import BYTE_ORDER, CHARACTERS, spelled, split
+from t2t_lite.text.published.published_encoder import CONFIG
 from t2t_lite.text.sentencepiece_model import choose_size, count_words, sensible_size
 from t2t_lite.text.vocabulary import tf_joined
 
@@ -101,6 +102,7 @@ def learn_byte_level_bpe(lines, path, vocab_size, *, at_most=False):
     tokens = [*(CHARACTERS[byte] for byte in BYTE_ORDER), *joined, END_TOKEN]
     merges = "".join(f"{left} {right}\n" for left, right in _merges(joined))
     paths = files_of(path)
+    files.remove_if_there(path.removesuffix("vocab.json") + CONFIG)  # settings that are left from another vocabulary
     files.write_bytes(paths["merges.txt"], f"#version: 0.2\n{merges}".encode())
     # The file of tokens is written last, because its existence means that the vocabulary is complete.
     ids = {token: i for i, token in enumerate(tokens)}
