@@ -38,6 +38,7 @@ _OTHER_WORDS = """
     korean vietnamese thai indonesian
 """
 _LABELS = ("label", "tag")  # names of columns with few different values
+_GIVEN_TWICE = "a column is given twice. Expected different columns."
 LOOKED_AT = 1000  # number of rows that are examined to guess the columns
 
 
@@ -82,7 +83,7 @@ class Layout(NamedTuple):
             if not column or (is_number(column) and int(column) < 1):
                 raise UserError(f"{flag}: {shown(column)}. Expected a number from 1, or a name in the first line.")
         if len(set(self.columns)) < len(self.columns):
-            raise UserError(f"{flag}: a column is given twice. Expected different columns.")
+            raise UserError(f"{flag}: {_GIVEN_TWICE}")
         if self.header is False and not all(map(is_number, self.columns)):
             raise UserError(
                 f"{flag} with --header=false: names can only be used with a header. Expected numbers, such as 1,2."
@@ -189,14 +190,17 @@ def columns_of(where, cells, layout, rows=(), mark="<TAB>"):
 
     Raises:
         UserError: the line looks like a header, lacks a chosen column, or has the layout's columns in a different
-            order.
+            order, or a column is chosen twice.
     """
     if layout.has_header is None and looks_like_header(cells, layout):
         raise UserError(header_question(where, cells, layout, rows, mark))
     names, count = [*map(plain_text.clean, cells)], len(layout.names)
     header = names if layout.has_header else None
     if layout.columns:
-        return [column_index(where, names, column) for column in layout.columns], None, header
+        places = [column_index(where, names, column) for column in layout.columns]
+        if len({*places}) < len(places):  # once by its number and once by its name, for example
+            raise UserError(f"{where}: --columns={','.join(layout.columns)}: {_GIVEN_TWICE}")
+        return places, None, header
     named = named_columns(layout, names) if header else {}
     if len(named) == count == len(names) and [*named.values()] != [*range(count)]:
         columns = flag_list(names[named[name]] for name in layout.names)

@@ -81,6 +81,9 @@ def test_columns_are_chosen_by_number_and_name(tmp_path):
         rows(path, LABELS._replace(columns=("lable", "text")))
     with pytest.raises(UserError, match=r"line 1: found 3 columns. Expected at least 9"):
         rows(path, LABELS._replace(columns=("3", "9"), header=False))
+    for twice in (("3", "Label"), ("label", "Label"), ("2", "02")):
+        with pytest.raises(UserError, match=f"line 1: --columns={','.join(twice)}: a column is given twice"):
+            rows(path, LABELS._replace(columns=twice, header=True))
 
 
 @pytest.mark.parametrize(
