@@ -33,7 +33,7 @@ def define_flags(flags):
                       "tokens; heat_map: a matrix for each head; grid: a small matrix for each head of every layer; "
                       "map: an image for each head, for up to 1,100 tokens, which are not named.")  # fmt: skip
     flags.DEFINE_integer("layer", None, "Number of the layer. Default: the last but one.", limits=_NUMBER)
-    flags.DEFINE_list("heads", [], "Numbers of the heads, such as 5,6. Default: all.")
+    flags.DEFINE_integers("heads", [], "Numbers of the heads, such as 5,6. Default: all.", _NUMBER)
     flags.DEFINE_string("word", None, "Draw only the attention of this word.")
     flags.DEFINE_bool("whole_words", False, "Merge the pieces of each word.")
     flags.DEFINE_enum(
@@ -44,7 +44,7 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for mistakes that can be found without heavy imports; sets the values of --heads, --output."""
+    """Raises `UserError` for mistakes that can be found without heavy imports; sets the default of --output."""
     _trained.check(flags)
     every = modes()
     if flags.text is None and not any(mode.asked(flags) for mode in every.values()):
@@ -57,7 +57,6 @@ def check(flags):
         except UnicodeEncodeError:
             raise UserError(f"--{name}: not valid UTF-8. Expected UTF-8 text.") from None
     mode.check(flags)
-    flags.heads = [_head(number) for number in flags.heads] or None
 
 
 def check_picture(flags, name, *inputs):
@@ -98,7 +97,7 @@ def _sentence(flags, answerer):
         raise UserError(
             f"--kind={kind}: the model has no such attention for this text. Expected one of {', '.join(attentions)}."
         )
-    return draw_attention(attentions[kind], flags.layer, flags.heads, flags.word, flags.view, flags.whole_words)
+    return draw_attention(attentions[kind], flags.layer, flags.heads or None, flags.word, flags.view, flags.whole_words)
 
 
 _TEXT = Mode(
@@ -110,12 +109,6 @@ _TEXT = Mode(
 def modes():
     """Returns the command's modes, {name: Mode}; modes of extras come first."""
     return commands.modes("t2t-attention", {"text": _TEXT})
-
-
-def _head(text):
-    if not (text.isascii() and text.isdigit() and int(text[:6]) in _NUMBER):
-        raise UserError(f"--heads={text}: expected numbers {_NUMBER}, such as 5,6.")
-    return int(text[:6])
 
 
 main = _app.command("t2t-attention", define_flags, run, check)
