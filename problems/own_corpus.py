@@ -9,7 +9,7 @@ import os
 from t2t_lite import files, registry
 from t2t_lite.corpora.cells import JSON_LINES
 from t2t_lite.corpora.plain_text import kind
-from t2t_lite.corpora.tables import Layout, read_table
+from t2t_lite.corpora.tables import Layout, is_number, read_table
 from t2t_lite.data.problem import DatasetSplit, Text2TextProblem, VocabType
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.problems.own_problem import OwnProblem, kept
@@ -68,6 +68,12 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         for name in ("header", "separator"):
             if values[name] is not None and all(is_json):
                 raise UserError(f"--{name}: lines of JSON contain the names of their fields. Remove the flag.")
+        columns = values["columns"] or ()
+        if all(is_json) and any(map(is_number, columns)):
+            raise UserError(
+                f"--columns={','.join(columns)}: lines of JSON have no numbered columns. Expected only the names of "
+                f"the fields for {' and '.join(self.columns)}, such as --fields={','.join(self.columns)}."
+            )
 
     def with_defaults(self, values):
         """Returns the keys that have defaults; keys for learning a vocabulary have none if a vocabulary is given."""

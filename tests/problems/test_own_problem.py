@@ -49,6 +49,13 @@ MISTAKES = {
             {"train_files": ["c.jsonl"], "dev_files": ["c.jsonl"], "separator": "tab", "languages": ["en", "de"]},
             "--separator: ",
         ),
+        *(
+            (
+                {"train_files": ["c.jsonl"], "dev_files": ["c.jsonl"], "languages": ["en", "de"], **flags},
+                "--columns=2,1: lines of JSON have no numbered columns. Expected only the names",
+            )
+            for flags in ({"columns": ["2", "1"]}, {"columns": ["2", "1"], "fields": ["en", "de"]})
+        ),
         (
             {"train_files": ["c.jsonl"], "fields": ["en", "de", "en"], "languages": ["en", "de"]},
             "--fields=en,de,en: expected 2",
