@@ -146,7 +146,9 @@ class HParams(DeclaredHParams):
         return made
 
     def parse(self, text: str, skips: Any = None) -> Self:
-        """Returns a copy changed by `name=value,name=[1,2],…` (the syntax of tensor2tensor's `--hparams`).
+        r"""Returns a copy changed by `name=value,name=[1,2],…` (the syntax of tensor2tensor's `--hparams`).
+
+        In a value, `\,` stands for a comma.
 
         Raises:
             UserError: a name is given twice, or is unknown and `skips(name)` is false (the message has the nearest
@@ -155,8 +157,9 @@ class HParams(DeclaredHParams):
         made = self._copy_to_change()
         for name, value in _kinds_first(parse_assignments(text, "--hparams")):
             if name in made:
+                plain = [item.replace(r"\,", ",") for item in ([value] if isinstance(value, str) else value)]
                 with located("--hparams"):
-                    setattr(made, name, value)
+                    setattr(made, name, plain[0] if isinstance(value, str) else plain)
             elif not (skips and skips(name)):
                 raise UserError(f"--hparams: {shown(name)} is not a hyperparameter. {made._nearest(name)}")
         return made

@@ -157,8 +157,15 @@ def test_typed_items_of_a_list_have_the_type_of_the_items_before():
     assert (parsed.rates, parsed.ids, parsed.both, parsed.switches) == ([1, 2.5], [1000], [2, 0.1], [False, True])
     assert (parsed.words, parsed.nothing) == (["1", "2"], ["1"])
     assert parsed.parse("ids=[5]").ids == [5]
+    assert parsed.parse(r"words=[a\,b,c]").words == ["a,b", "c"]
     with pytest.raises(UserError, match=r"ids=0\.5: expected a whole number"):
         hparams.parse("ids=[0.5]")
+
+
+def test_a_comma_in_a_text():
+    hparams = HParams()
+    hparams.add_hparam("greeting", "")
+    assert hparams.parse(r"greeting=Hello\, world,num_heads=4").greeting == "Hello, world"
 
 
 def test_reading():
