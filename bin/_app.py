@@ -136,6 +136,12 @@ def require_files(flags, *names):
             raise UserError(f"--{name}={path}: no such file. Check the path.")
 
 
+def refuse_two_stdins(*paths):
+    """Raises `UserError` if several of the input paths, which may be None, are "-", standard input."""
+    if paths.count("-") > 1:
+        raise UserError("standard input (-) can be read only once, but several flags name it.")
+
+
 def require_folders(flags, *names):
     """Raises `UserError` if one of the flags names a local output file whose folder does not exist."""
     for name in names:

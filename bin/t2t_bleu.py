@@ -15,7 +15,7 @@ from t2t_lite.bin import _app
 from t2t_lite.bin._setting_flags import check_score_flags, define_score_flags, ter_options
 from t2t_lite.cli import commands
 from t2t_lite.cli.commands import Mode, check_mode, chosen_mode
-from t2t_lite.errors import LOGGER, UserError
+from t2t_lite.errors import LOGGER
 from t2t_lite.settings.ranges import COUNT
 
 
@@ -44,9 +44,7 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for flags that are missing or contradict each other."""
     check_mode(flags, chosen_mode(flags, modes()), modes())
-    inputs = [flags.translation, *flags.reference, flags.baseline, flags.source]
-    if inputs.count("-") > 1:
-        raise UserError("standard input (-) can be read only once, but several flags name it.")
+    _app.refuse_two_stdins(flags.translation, *flags.reference, flags.baseline, flags.source)
 
 
 def run(flags):

@@ -48,8 +48,9 @@ def define_flags(flags):
 
 
 def check(flags):
-    """Raises `UserError` for flags that are missing."""
+    """Raises `UserError` for flags that are missing or contradict each other."""
     require(flags, "task", "predictions", "reference")
+    _app.refuse_two_stdins(flags.predictions, flags.reference, flags.baseline)
 
 
 def run(flags):

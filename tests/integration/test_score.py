@@ -165,3 +165,8 @@ def test_files_that_cannot_be_scored(score, assert_user_error, task, changed, wo
 
 def test_missing_flags(call_command, assert_user_error):
     assert_user_error(call_command("t2t-score", "--task=regression"), "--predictions", "--reference")
+
+
+def test_standard_input_is_read_only_once(call_command, assert_user_error):
+    result = call_command("t2t-score", "--task=regression", "--predictions=-", "--reference=-")
+    assert_user_error(result, "standard input (-) can be read only once")
