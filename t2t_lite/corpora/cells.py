@@ -38,7 +38,7 @@ def read_cells(path, layout, on_bad_line=None):
         UserError: see `plain_text.read_lines`; also if a quote is misplaced or never closed, or if several separators
             are possible.
     """
-    lines = plain_text.read_lines(path, errors="strict" if on_bad_line is None else "replace")
+    lines = plain_text.read_lines(path, errors="strict" if on_bad_line is None else "surrogateescape")
     csv.field_size_limit(plain_text.LONGEST_LINE)
     head, is_cut = _first_lines(lines)
     if declared := _DECLARATION.fullmatch(head[0].strip(" ")):
@@ -49,7 +49,7 @@ def read_cells(path, layout, on_bad_line=None):
         if isinstance(cells, csv.Error):
             expected = f"quotes around a cell that contains {separator} or a quote, and doubled quotes inside of it"
             report(f"{path}, line {first}: {cells}. Expected {expected}.", on_bad_line)
-        elif on_bad_line is not None and any("\ufffd" in cell for cell in cells):
+        elif any(map(plain_text.UNDECODED.search, cells)):
             on_bad_line(f"{path}, line {last}: contains bytes that are not UTF-8.")
         elif any(map(str.strip, cells)):
             yield last, separator, cells

@@ -20,6 +20,7 @@ from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.files.file_errors import translated
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+UNDECODED = re.compile("[\udc80-\udcff]")  # matches a byte that "surrogateescape" has decoded
 _BYTE_ORDER_MARK = "\ufeff"
 _AT_END = object()
 _PART = 2**16  # number of bytes of a line that are read at a time
@@ -36,7 +37,8 @@ def read_lines(path, on_bad_line=None, errors="strict"):
         path: path of the file, or another source with an `open()` method, such as `archives.Member`.
         on_bad_line: None, or a function called with a message about each line that is not UTF-8; such a line is yielded
             as None.
-        errors: "strict", or "replace" to replace bytes that are not UTF-8 with U+FFFD without a message.
+        errors: "strict", or "surrogateescape" to decode bytes that are not UTF-8, without a message, as characters that
+            `UNDECODED` matches.
 
     Raises:
         UserError: the file does not exist, is unreadable, empty or damaged, or is not UTF-8 (the message names the

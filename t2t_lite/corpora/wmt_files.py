@@ -54,9 +54,8 @@ def read_side(path, side, on_bad_line=None):
     if match and (found := _SETS[match[1].lower()]) != side:
         raise UserError(f"{path}: contains the {found} of a test set, <{match[1].decode()}>. Expected a {side}.")
     texts = []
-    for (document, number), text in read_segments(path, "strict" if on_bad_line is None else "replace"):
-        is_bad = on_bad_line is not None and "\ufffd" in text
-        if is_bad:
+    for (document, number), text in read_segments(path, "strict" if on_bad_line is None else "surrogateescape"):
+        if is_bad := plain_text.UNDECODED.search(text):
             on_bad_line(f"{path}, segment {number} of document {document} contains bytes that are not UTF-8.")
         texts.append(None if is_bad else plain_text.clean(text))
     return texts
@@ -253,7 +252,7 @@ def read_segment_pairs(inputs_source, targets_source, on_bad_line=None):
         UserError: see `read_segments`; also if the ids or numbers of segments differ (the message names the first
             difference).
     """
-    errors = "strict" if on_bad_line is None else "replace"
+    errors = "strict" if on_bad_line is None else "surrogateescape"
     sides = read_segments(inputs_source, errors), read_segments(targets_source, errors)
     for number, (inputs, targets) in enumerate(itertools.zip_longest(*sides), 1):
         if inputs is None or targets is None:
@@ -264,7 +263,7 @@ def read_segment_pairs(inputs_source, targets_source, on_bad_line=None):
                 f"{inputs_source} has {where[0]} as its segment number {number:,}, but {targets_source} has "
                 f"{where[1]}. Expected the same documents and segments in the same order."
             )
-        if on_bad_line is not None and "\ufffd" in inputs[1] + targets[1]:
+        if plain_text.UNDECODED.search(inputs[1] + targets[1]):
             on_bad_line(f"{inputs_source} and {targets_source}: {where[0]} contains bytes that are not UTF-8.")
             continue
         yield {"inputs": plain_text.clean(inputs[1]), "targets": plain_text.clean(targets[1])}

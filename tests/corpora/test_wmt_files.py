@@ -74,8 +74,9 @@ def test_commands_read_their_sides(tmp_path, caplog):
     found = score_files.read_references([reference])
     assert found == [["你好", "二", "三", "四"]] and tokenization_of_file(reference, found[0]) == "zh"
     told = []
-    bad = write(tmp_path / "bad.sgm", packing.sgm(["one", "two"]).replace(b"two", b"\xff"))
-    assert part_of_file(bad, DecodeHParams(), told.append).lines == ["one", None] and "segment 1 of doc" in told[0]
+    bad = write(tmp_path / "bad.sgm", packing.sgm(["\ufffd", "two"]).replace(b"two", b"\xff"))
+    assert part_of_file(bad, DecodeHParams(), told.append).lines == ["\ufffd", None] and "segment 1 of doc" in told[0]
+    assert list(wmt_files.read_segment_pairs(bad, bad, told.append)) == [{"inputs": "\ufffd", "targets": "\ufffd"}]
 
 
 def test_the_dev_set_of_one_s_own_corpus(tmp_path):
