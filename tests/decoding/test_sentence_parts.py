@@ -1,6 +1,8 @@
 """Texts that are translated sentence by sentence, and where the pieces of their translations stand."""
 # Nearest tests of: t2t_lite/decoding/translator.py
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from t2t_lite.decoding.alignment import word_alignment
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.decoding.command.lines import LineTranslator
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
-from t2t_lite.decoding.sentence_parts import joined, splits_sentences
+from t2t_lite.decoding.sentence_parts import joined, splits_sentences, unbroken
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
@@ -217,6 +219,16 @@ def test_a_model_of_several_sentences_translates_them_together(share, splits):
     assert splits_sentences(None, TranslateProblem(), {"several_sentences": share}) is splits
     assert splits_sentences("auto", Problem(), {"several_sentences": share}) is False
     assert splits_sentences("always", Problem(), {}) and not splits_sentences("never", TranslateProblem(), {})
+
+
+def test_parts_are_joined_where_a_passage_is_kept_whole():
+    text = "One. <b>Two. Three</b>. Four.  Five."
+    source = SimpleNamespace(whole=[(text.index("<b>"), text.index("</b>") + 4)])
+    problem = SimpleNamespace(substitution=True, source_text=lambda text: source)
+    parts = ["One.", "<b>Two.", "Three</b>.", "Four.", "Five."]
+    assert unbroken(parts, text, problem) == ["One.", "<b>Two. Three</b>.", "Four.", "Five."]
+    assert unbroken(parts[:3], text, problem) == ["One.", "<b>Two. Three</b>."]
+    assert unbroken(parts, text, None) == parts
 
 
 @pytest.mark.parametrize("length, words", [(9, "9 pieces, more than 8"), (16, "16 pieces"), (17, "more pieces than 8")])
