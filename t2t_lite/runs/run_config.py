@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 
 from t2t_lite import registry
 from t2t_lite.errors import UnknownName, UserError, located, nearest, shown
@@ -69,7 +70,7 @@ def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir="")
 
 
 def _base(problem):
-    return problem.removesuffix("_rev").removesuffix("_copy")
+    return re.sub("(_rev|_copy)*$", "", problem)  # in any order, like `registry.problem`
 
 
 def write_run_config(directory, config):

@@ -172,3 +172,11 @@ def test_a_name_that_is_there_needs_no_extra(tmp_path):
     names = {"problem": "translate_own", "model": "transformer", "extras": {"model": "parted"}}
     write_run_config(str(tmp_path), CONFIG | names)
     assert read_run_config(str(tmp_path))["model"] == "transformer"
+
+
+@pytest.mark.parametrize(
+    "problem", ["translate_own", "translate_own_rev", "translate_own_copy_rev", "translate_own_rev_copy"]
+)
+def test_the_suffixes_of_a_problem_may_have_any_order(tmp_path, problem):
+    write_run_config(str(tmp_path), CONFIG | {"problem": problem})
+    assert registry.problem(read_earlier_run(str(tmp_path))["problem"]).name == "translate_own"
