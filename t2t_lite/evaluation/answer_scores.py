@@ -298,12 +298,14 @@ def make_report(task, names, expected, predicted, baseline=None, resamples=RESAM
     """
     systems = [predicted] if baseline is None else [predicted, baseline]
     metrics = [registry.task(task).metrics[name] for name in names]
-    rows = [[metric.rows(answers, expected) for answers in systems] for metric in metrics]
+    # Both systems at once, because the rows of `f1_binary` depend on all labels.
+    answers, count = [*itertools.chain(*systems)], len(expected)
+    rows = [np.split(metric.rows(answers, expected * len(systems)), len(systems)) for metric in metrics]
 
     def scores(at):
         return [[m.score(of_one[at]) for of_one in of_all] for m, of_all in zip(metrics, rows, strict=True)]
 
-    draw, count = np.random.default_rng(SEED), len(expected)
+    draw = np.random.default_rng(SEED)
     of_all = np.array(scores(slice(None)))
     samples = [scores(draw.integers(count, size=count)) for _ in range(resamples)]
     samples = np.array(samples)  # the scores, [resamples, names, systems]
@@ -317,7 +319,7 @@ def make_report(task, names, expected, predicted, baseline=None, resamples=RESAM
             entry["difference"], entry["difference_interval"] = score[0] - score[1], _interval(differences)
             entry["p_value"] = _p_value(score[0] - score[1], differences)
         if find_label := metrics[number].positive:
-            entry["positive"] = find_label([*expected, *itertools.chain(*systems)])
+            entry["positive"] = find_label([*expected, *answers])
         report["metrics"][name] = {key: np.asarray(value).tolist() for key, value in entry.items()}
     return report
 

@@ -118,6 +118,14 @@ def test_a_report_names_the_label_whose_f1_it_has():
     assert f1_binary.endswith("]  label 'not_duplicate'") and "label" not in f1_macro
 
 
+@pytest.mark.parametrize("answers", [["no"] * 3, ["no", "no", "yes"]])
+def test_both_systems_are_scored_for_the_same_label(answers):
+    """Even if only one of them ever predicts it: none of the three expected answers is yes."""
+    made = make_report("classification", ["f1_binary"], ["no"] * 3, answers, ["no", "yes", "no"], resamples=2)
+    entry = made["metrics"]["f1_binary"]
+    assert entry["positive"] == "yes" and entry["score"] == entry["baseline"] == 0
+
+
 @pytest.mark.parametrize(
     "name, predicted, expected, score",
     [
