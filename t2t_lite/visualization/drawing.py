@@ -175,12 +175,12 @@ class Drawing(Picture):
         self.rectangles, self.lines, self.texts = [], [], []
 
     def rectangle(self, x, y, width, height, color, opacity=1.0, note=""):
-        """Adds a rectangle; `note` is its tooltip in browsers."""
-        self.rectangles.append((x, y, width, height, color, opacity, note))
+        """Adds a rectangle; `note` is its tooltip in browsers. An opacity above 1, such as a rounded sum, means 1."""
+        self.rectangles.append((x, y, width, height, color, min(opacity, 1.0), note))
 
     def line(self, x1, y1, x2, y2, color, opacity=1.0, note=""):
-        """Adds a line; `note` is its tooltip in browsers."""
-        self.lines.append((x1, y1, x2, y2, color, opacity, note))
+        """Adds a line: see `rectangle`."""
+        self.lines.append((x1, y1, x2, y2, color, min(opacity, 1.0), note))
 
     def text(self, x, y, text, most=_MOST_CHARACTERS, **options):
         """Adds a text to the drawing, as `drawable` returns it. The options are attributes of `Text`."""

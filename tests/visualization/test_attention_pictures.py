@@ -1,6 +1,7 @@
 """Attention as lines between words, as heat maps and as a grid, against the weights of models."""
 # Nearest tests of: t2t_lite/visualization/sentence_attention.py
 
+import dataclasses
 import types
 
 import numpy as np
@@ -129,6 +130,15 @@ def test_pieces_of_a_word_are_put_together():
     queries, keys, weights = drawn_weights(draw_attention(PIECES, whole_words=True))
     assert (queries, keys) == (["sie", "geht", "<EOS>"], ["she", "goes", "<EOS>"])
     np.testing.assert_allclose(weights[1], [[0.7, 0.2, 0.1], [0.1, 0.75, 0.15], [0, 0, 1]], atol=6e-5)
+
+
+@pytest.mark.parametrize("view", ["lines", "heat_map"])
+def test_a_sum_that_is_rounded_to_more_than_1_is_drawn(view):
+    """As sums of bfloat16 weights often are."""
+    (weights,) = PIECES.weights
+    attention = dataclasses.replace(PIECES, weights=[weights * np.float32(1.004)])
+    picture = draw_attention(attention, view=view, whole_words=True, word="<EOS>")
+    assert len(picture.content("png")) > 1000
 
 
 @pytest.mark.parametrize(
