@@ -84,7 +84,7 @@ def _checked(flags):
     if hasattr(problem, "read_config"):
         problem.read_config(flags.data_dir)  # the metrics may depend on it
     choice = flags.autotune_objective, flags.autotune_maximize, flags.best_checkpoint_metric
-    objective = choose_objective(problem, base.hparams, *choice)
+    objective = choose_objective(problem, base.hparams, *choice, translate_all=base.evaluation.translate_all)
     prepare_data(flags, base)
     _ = Records(problem, flags.data_dir, "train").paths  # raises an error if the data are missing
     return base, ranges, objective

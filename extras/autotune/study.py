@@ -48,7 +48,7 @@ class Objective:
         return (max if self.maximize else min)(values)
 
 
-def choose_objective(problem, hparams, name=None, maximize=None, best_metric=None):
+def choose_objective(problem, hparams, name=None, maximize=None, best_metric=None, translate_all=False):
     """Returns the Objective of a search.
 
     Args:
@@ -58,13 +58,14 @@ def choose_objective(problem, hparams, name=None, maximize=None, best_metric=Non
             metrics-<problem>/neg_log_perplexity. If None, `best_metric` is used.
         maximize: bool, the direction that the user expects, or None for the direction of the metric.
         best_metric: str, the metric that selects the best model of a run, or None for the default metric.
+        translate_all: bool, see `EvaluationSettings`.
 
     Raises:
         UserError: a metric is unknown, the direction is wrong, or the two metrics contradict each other.
     """
     if best_metric == "none":
         raise UserError("--best_checkpoint_metric=none: a search compares the trials' best models. Remove the flag.")
-    names = metric_names(problem, hparams)
+    names = metric_names(problem, hparams, translate_all)
     metric, is_negated = _here(name, names) if name else (best_metric or default_metric(names), False)
     # Only the model knows its additional losses, so the Trainer checks their names.
     if metric not in names and not metric.startswith(("loss_", "cost_")):

@@ -132,7 +132,7 @@ def _added(hparams, kinds):
         return [name for name in names if registry.metric(name).of in kinds]
 
 
-def metric_names(problem, hparams):
+def metric_names(problem, hparams, translate_all=False):
     """Returns the names of the metrics of a run's evaluations, a tuple of str.
 
     The losses and costs of a model's further features, "loss_<feature>" and "cost_<feature>", are not included.
@@ -140,7 +140,8 @@ def metric_names(problem, hparams):
     Args:
         problem: Problem.
         hparams: HParams, whose eval_metrics and eval_tokenization are used. If eval_decode_examples is 0, no outputs
-            are decoded.
+            are decoded, unless `translate_all` is set.
+        translate_all: bool, see `EvaluationSettings`.
 
     Raises:
         UserError: a metric is not registered, is of the wrong type, is for another task, or needs a package that is not
@@ -166,7 +167,7 @@ def metric_names(problem, hparams):
                 _check_answer_metric(name, problem)
     task = registry.task_of(problem)
     losses = ("loss", "perplexity") if task.has_perplexity else ("loss",)
-    of_outputs = of_outputs if hparams.eval_decode_examples > 0 else ()
+    of_outputs = of_outputs if translate_all or hparams.eval_decode_examples > 0 else ()
     return (*losses, *own_metrics(problem, hparams), *of_outputs, *problem.loss_metrics)
 
 

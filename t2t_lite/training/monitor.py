@@ -179,7 +179,8 @@ def check_metrics(model, problem, hparams, settings):
         hparams: HParams.
         settings: EvaluationSettings.
     """
-    names, rule, best = metric_names(problem, hparams), settings.early_stopping, settings.best_checkpoint_metric
+    names = metric_names(problem, hparams, settings.translate_all)
+    rule, best = settings.early_stopping, settings.best_checkpoint_metric
     own = own_metrics(problem, hparams)
     is_of_targets = all(registry.metric(name).feature == "targets" for name in own)
     if not is_of_targets or not {rule.metric if rule.steps else "loss", best or "none"} <= {*names, "none"}:

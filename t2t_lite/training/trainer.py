@@ -367,7 +367,8 @@ class Trainer:
         context, evaluator, best, compared = self._context, None, None, {}
         if (settings := self.evaluation) and context.replicas.is_chief:
             data = context.data
-            metric = settings.best_checkpoint_metric or default_metric(metric_names(data.problem, self.hparams))
+            names = metric_names(data.problem, self.hparams, settings.translate_all)
+            metric = settings.best_checkpoint_metric or default_metric(names)
             if metric != "none" and self.remembers:  # a run that only tries out a setup keeps the best model
                 best = BestCheckpoint(context, metric)
             weights = self._weights_to_evaluate

@@ -263,6 +263,7 @@ METRICS = [  # (settings, what is said of them; None: nothing)
     ({}, None),
     *(({"best_checkpoint_metric": name}, None) for name in ("bleu", "chrf", "none", "cost_targets")),
     ({"best_checkpoint_metric": "loss", "examples": 0}, None),
+    ({"best_checkpoint_metric": "bleu", "examples": 0, "translate_all": True}, None),
     *(({"early_stopping": EarlyStopping(5, name)}, None) for name in ("loss_inputs", "bleu")),
     ({"early_stopping": EarlyStopping(None, "loss_label")}, None),
     ({"early_stopping": EarlyStopping(5, "bleu"), "examples": 0}, f"{EARLY}bleu: "),

@@ -33,6 +33,12 @@ def test_metrics_and_their_directions(problem, arguments, metric, maximize):
     assert chosen(problem, *arguments) == Objective(metric, maximize)
 
 
+@pytest.mark.parametrize(("translate_all", "metric"), [(False, "loss"), (True, "bleu")])
+def test_outputs_are_scored_if_any_are_decoded(translate_all, metric):
+    hparams = registry.hparams("transformer_tiny").parse("eval_decode_examples=0")
+    assert choose_objective(registry.problem(TRANSLATE), hparams, translate_all=translate_all).metric == metric
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
