@@ -58,7 +58,7 @@ def make_trainer(flags, output_dir, random_seed, *, changes=None, metric=None, s
         allow_hparams_change=flags.allow_hparams_change,
         keep_batches_a_step="gradient_accumulation_steps" not in parse_assignments(flags.hparams, "--hparams"),
         warm_start_from=flags.warm_start_from or "",
-        usr_dir=flags.t2t_usr_dir or earlier.get("usr_dir", ""),
+        usr_dir=flags.t2t_usr_dir or settings.get("usr_dir", ""),
         flags_text="".join(f"--{name}={flags[name].value}\n" for name in flags if flags[name].present),
         also_asked=also_asked(flags),
         remembers=flags.schedule != "test",

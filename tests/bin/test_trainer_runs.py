@@ -92,6 +92,22 @@ def test_the_users_folder_of_a_run_is_imported_again(call, recorded, tmp_path):
     assert "my_registered_things/__init__.py, line 1: ValueError: imported" in err
 
 
+def test_a_run_that_begins_with_anothers_model_knows_the_users_folder(call, recorded, tmp_path):
+    folder, trained = tmp_path / "my_warm_things", tmp_path / "trained"
+    folder.mkdir(), trained.mkdir()
+    (folder / "__init__.py").write_text(
+        "from t2t_lite import models, registry\n\n\n"
+        "@registry.register_model\nclass MyWarmModel(models.Transformer):\n    pass\n"
+    )
+    config = {**CONFIG, "model": "my_warm_model", "usr_dir": str(folder)}
+    (trained / "hparams.json").write_text(json.dumps(config))
+    (trained / "model.ckpt-1.index").touch()
+    flags = "--data_dir=d", f"--output_dir={tmp_path / 'new'}", "--problem=algorithmic_reverse_decimal40"
+    status, _, err = call(*flags, f"--warm_start_from={trained}")
+    assert status == 0, err
+    assert (recorded[0]["model"], recorded[0]["usr_dir"]) == ("my_warm_model", str(folder))
+
+
 def test_the_model_of_a_task_is_logged_once(tmp_path, caplog):
     flags = flags_of(t2t_trainer)
     words = "--problem=languagemodel_own", "--model=transformer", "--hparams_set=transformer_lm_tiny", "--generate_data"
