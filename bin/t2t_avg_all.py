@@ -110,7 +110,9 @@ def _prepare(flags):
             "folder."
         )
     earlier = read_run_config(flags.output_dir) or {}
-    if {**config, **earlier} != config:  # averages written by an earlier version may lack newer settings
+    flags_of_run = {"plan": config.get("plan")}  # may change while a run continues, such as --train_steps
+    # Averages written by an earlier version may lack newer settings.
+    if {**config, **earlier, **flags_of_run} != {**config, **flags_of_run}:
         raise UserError(
             f"--output_dir={flags.output_dir} holds averages of another run or of a run with other settings. Choose "
             "another folder."

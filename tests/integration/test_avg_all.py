@@ -214,3 +214,13 @@ def test_what_is_not_mistaken_for_another(average, save, tmp_path):
     (tmp_path / "other" / "train.log").write_text("")
     shutil.copytree(tmp_path / "avg", tmp_path / "other" / "avg")
     assert average(2, "--output_dir=other/avg").status == average(2, "--output_dir=best").status == 0
+
+
+def test_a_run_that_continues_with_other_flags_is_still_the_same(average, model_dir, save, tmp_path):
+    for step in (1, 2, 3):
+        save(step, step)
+        write_run_config(str(model_dir), CONFIG | {"plan": {"train_steps": step}} if step > 1 else CONFIG)
+        result = average(1)
+        assert result.status == 0, result.stderr
+    assert read_run_config(str(tmp_path / "avg"))["plan"] == {"train_steps": 3}
+    assert kernel(tmp_path / "avg" / "model.ckpt-3") == [3.0, 3.0]
