@@ -221,9 +221,8 @@ def _host(cluster, end, seconds):
                         silent[stack.enter_context(listener.accept()[0])] = b""
                     continue
                 said = _received(connection)
-                number = next((i for i, other in present.items() if other is connection), None)
-                if number is not None:  # a waiting machine sends no data, so the peer has disconnected
-                    del present[number]
+                if connection not in silent:  # a waiting machine sends no data, so the peer has disconnected
+                    present = {i: other for i, other in present.items() if other is not connection}
                     continue
                 silent[connection] += said
                 hello = _HELLO.fullmatch(silent[connection])

@@ -1,11 +1,13 @@
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+import types
 
 import pytest
 
@@ -220,6 +222,28 @@ def test_who_goes_or_says_something_else_is_not_there(workers):
         assert second.recv(100) == b"t2t_lite missing c:1\n"
     for stranger in strangers:
         stranger.close()
+
+
+def test_a_machine_that_goes_as_it_comes_again_is_there(workers, monkeypatch):
+    """The end of its first connection and the index on its second one arrive at the same time."""
+    steps, connections = [], []
+
+    def select_later(*arguments):
+        steps.append(len(steps))
+        if len(steps) in (1, 3):
+            connections.append(hello(workers, b""))
+        if len(steps) in (2, 4):
+            connections[-1].sendall(b"t2t_lite 1\n")
+        if len(steps) == 4:
+            connections[0].close()
+            time.sleep(0.2)
+        return select.select(*arguments)
+
+    monkeypatch.setattr(cluster_module, "select", types.SimpleNamespace(select=select_later))
+    with pytest.raises(Failure, match="TF_CONFIG: c:1 did not join"):
+        meet(Cluster(workers, 0), 1)
+    assert connections[1].recv(100) == b"t2t_lite missing c:1\n"
+    connections[1].close()
 
 
 def test_where_tensorflow_answers_already_nobody_waits(workers):
