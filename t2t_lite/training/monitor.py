@@ -13,6 +13,7 @@ import time
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.data.corruption import batch_features
 from t2t_lite.errors import LOGGER, UserError, nearest
 from t2t_lite.evaluation import tokenizations
@@ -254,7 +255,7 @@ def write_translations(output_dir, step, texts):
     folder = os.path.join(output_dir, "decode")
     tf.io.gfile.makedirs(folder)
     for name, lines in zip(("inputs", "decodes", "targets"), zip(*texts, strict=True), strict=True):
-        text = "".join(f"{' '.join(line.split())}\n" for line in lines)
+        text = "".join(f"{as_field(line)}\n" for line in lines)
         write_bytes(os.path.join(folder, f"dev-{step}.{name}"), text.encode())
 
 

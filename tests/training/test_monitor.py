@@ -304,9 +304,9 @@ def test_a_metric_of_a_feature_that_the_model_does_not_predict_is_refused_before
 
 
 def test_translations_are_files_of_a_line_each(tmp_path):
-    write_translations(str(tmp_path), 7, [("a", "b\nb", "c"), ("d", "", "f  g")])
+    write_translations(str(tmp_path), 7, [("a", "b\nb", "c\u00a0!"), ("d", "", "f  g")])
     found = {path.name: path.read_text() for path in (tmp_path / "decode").iterdir()}
-    assert found == {"dev-7.inputs": "a\nd\n", "dev-7.decodes": "b b\n\n", "dev-7.targets": "c\nf g\n"}
+    assert found == {"dev-7.inputs": "a\nd\n", "dev-7.decodes": "b b\n\n", "dev-7.targets": "c\u00a0!\nf  g\n"}
 
 
 @pytest.mark.parametrize(
