@@ -110,9 +110,11 @@ class Replicas:
         """
         if self.cluster is None:
             return
-        parts = value if isinstance(value, dict) else {}
-        (is_same,) = self._have_same([sorted(parts) or value])
-        differing = [n for n, same in zip(parts, self._have_same(parts.values()), strict=True) if not same]
+        names, differing = sorted(value) if isinstance(value, dict) else [], []
+        (is_same,) = self._have_same([names or value])
+        if is_same:  # otherwise the machines have different numbers of values, which TensorFlow cannot gather
+            of_names = self._have_same([value[name] for name in names])
+            differing = [name for name, same in zip(names, of_names, strict=True) if not same]
         if not is_same or differing:
             names = f" ({', '.join(differing)})" if differing else ""
             raise UserError(

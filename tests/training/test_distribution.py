@@ -101,6 +101,8 @@ def test_places_among_machines():
     ("value", "others", "words"),
     [
         ({"b": 1, "a": 2}, {"b": 1, "a": 2}, None),
+        ({"b": 1, "a": 2}, {"a": 2, "b": 1}, None),
+        ({"b": 1, "a": 2}, {"b": 1, "a": 2, "c": 3}, r"different settings\. "),
         ({"b": 1, "a": 2}, {"b": 1, "a": 3}, r"different settings \(a\)\. "),
         ({"b": 1, "a": 2}, {"b": 1, "c": 2}, r"different settings\. "),
         ([3, "x"], [3, "y"], r"different settings\. "),
@@ -108,9 +110,9 @@ def test_places_among_machines():
     ],
 )
 def test_machines_are_compared_by_what_each_has(monkeypatch, value, others, words):
-    """The other ones have `others`, which they compare in the same order."""
-    theirs = [[sorted(others) if isinstance(others, dict) else others], [*getattr(others, "values", tuple)()]]
-    asked = []
+    """The other ones have `others`. The numbers of values that are compared at once must be the same."""
+    names = sorted(others) if isinstance(others, dict) else []
+    theirs, asked = [[names or others], [others[name] for name in names]], []
 
     def have_same(self, values):
         asked.append(values)
