@@ -148,9 +148,9 @@ class Trainer:
         self.check()
         train_steps = self._remember(train_steps)
         with run_directory.locked(self.output_dir) if self._context.replicas.is_chief else contextlib.nullcontext():
+            self._compare()  # before the machines share the initial weights, which would fail for different models
             self._build(train_steps)
             warm_start_facts = self._warm_start()
-            self._compare()
             path, damaged = self._restore()
             self._announce(train_steps)
             self._compilations.check()

@@ -171,7 +171,7 @@ def test_a_machine_that_is_gone_is_named_and_the_run_goes_on(tmp_path, data, sta
     ("of_second", "differs"),
     [
         pytest.param(
-            ["--hp_label_smoothing=0.3"], "problem, model and hyperparameters (label_smoothing)", id="hparams"
+            ["--hp_num_encoder_layers=2"], "problem, model and hyperparameters (num_encoder_layers)", id="layers"
         ),
         pytest.param(["--train_steps=300"], "settings (train_steps)", id="train_steps"),
     ],
