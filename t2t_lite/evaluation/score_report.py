@@ -204,7 +204,7 @@ def worst_sentences(hypotheses, references, count, metric="chrf", tokenize=DEFAU
     scores.check_metrics([metric])
     scorer = scores.make_metric(metric, tokenize, of_sentences=True, ter=ter)
     sentences = [
-        ScoredSentence(line, scorer.sentence_score(hypothesis, list(of_line)).score)
+        ScoredSentence(line, scores.bounded(scorer, scorer.sentence_score(hypothesis, list(of_line)).score))
         for line, (hypothesis, *of_line) in enumerate(zip(hypotheses, *references, strict=True), 1)
     ]
     return sorted(sentences, key=lambda sentence: sentence.score if metric != "ter" else -sentence.score)[:count]
@@ -262,14 +262,15 @@ def compare(baseline, hypotheses, references, metrics=scores.DEFAULT_METRICS, to
         (signature,) = signatures.values()
         (title,) = signatures  # the name that sacreBLEU uses for the metric
         first, second = results[title]
+        before, after = (scores.bounded(metric, result.score) for result in (first, second))
         compared[name] = Comparison(
-            baseline=first.score,
+            baseline=before,
             baseline_interval=float(first.ci),
-            translation=second.score,
+            translation=after,
             translation_interval=float(second.ci),
-            difference=second.score - first.score,
+            difference=after - before,
             # for equal translations, sacreBLEU's p-value would be 0.001
-            p_value=1.0 if second.score == first.score else second.p_value,
+            p_value=1.0 if before == after else second.p_value,
             signature=signature.format(),
         )
     return compared

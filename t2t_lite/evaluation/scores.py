@@ -182,9 +182,12 @@ def check_texts(hypotheses, references):
 
 
 def _score(metric, hypotheses, references):
-    score, signature = metric.corpus_score(hypotheses, references).score, metric.get_signature().format()
-    # due to rounding, sacreBLEU may give a BLEU of 100.00000000000004
-    return Score(score if isinstance(metric, sacrebleu.metrics.TER) else min(score, 100.0), signature)
+    return Score(bounded(metric, metric.corpus_score(hypotheses, references).score), metric.get_signature().format())
+
+
+def bounded(metric, score):
+    """Returns a score of at most 100, except for TER; due to rounding, sacreBLEU's BLEU may be 100.00000000000004."""
+    return score if isinstance(metric, sacrebleu.metrics.TER) else min(score, 100.0)
 
 
 def text_warnings(hypotheses, references, metrics):

@@ -154,6 +154,13 @@ def test_a_sentence_that_is_too_short_for_four_words_in_a_row_can_be_right():
     assert worst.score == pytest.approx(100)
 
 
+def test_no_score_is_above_100():
+    """sacreBLEU's BLEU of equal texts is 100.00000000000004."""
+    (worst,) = worst_sentences(["a b c d"], [["a b c d"]], 1, "bleu")
+    compared = compare(["x"] * 4, ["a b c d"] * 4, [["a b c d"] * 4], ["bleu"])["bleu"]
+    assert worst.score == compared.translation == compared.difference == 100
+
+
 def test_the_baseline_is_warned_of_by_its_name(caplog):
     text = ["Le café était fermé."]
     make_report(PATHS, [text], text, [unicodedata.normalize("NFD", text[0])], metrics=["chrf"])
