@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from t2t_lite.decoding.scoring import GivenTargets
 from t2t_lite.decoding.search.adapters import Ensemble
+from t2t_lite.errors import UserError
 from t2t_lite.models.outputs import attention_weights
 from t2t_lite.text.offsets import spans_in_blocks
 
@@ -31,13 +32,19 @@ def memory_attention(model):
         model: a model that exposes its attention weights, see `t2t_lite.models.outputs`, or an `Ensemble` of such.
 
     Raises:
-        UserError: at the first call, if the model does not expose its attention.
+        UserError: at the first call, if the model does not expose its attention to inputs.
     """
 
     def attention(inputs, targets):
         features, means = {"inputs": inputs, "targets": targets}, []
         for one in model.models if isinstance(model, Ensemble) else [model]:  # they may differ in layers and heads
-            weights = attention_weights(one, features)["memory"][-2:][0]  # [B, heads, T, S]
+            layers = attention_weights(one, features).get("memory")
+            if layers is None:
+                raise UserError(
+                    f"The model {type(one).__name__} does not expose its attention to inputs. Expected a model with an "
+                    "encoder and a decoder, such as t2t_lite.models.Transformer."
+                )
+            weights = layers[-2:][0]  # [B, heads, T, S]
             means.append(tf.reduce_mean(tf.cast(weights, tf.float32), 1))
         return tf.add_n(means) / len(means)
 

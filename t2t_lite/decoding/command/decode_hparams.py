@@ -65,7 +65,7 @@ class DecodeHParams:
     max_input_size: int = setting(-1, 1, 2**20, also=(-1,), predicts=True, **_OUTPUT)
     num_samples: int = setting(-1, 1, 2**31 - 1, also=(-1,), needs=("samples_or_records",), **_OUTPUT)
     num_decodes: int = setting(1, 1, 1000, needs=("sampled_records",), **_OUTPUT)
-    replace_unknown: bool = setting(False, needs=("translation",), **_OUTPUT)
+    replace_unknown: bool = setting(False, needs=("translation", "attention"), **_OUTPUT)
     identity_output: bool = setting(False, **_OUTPUT)
     delimiter: str = setting("\n", predicts=True)
     shards: int = setting(1, limits=SHARDS, predicts=True, needs=("input_file",))

@@ -143,6 +143,11 @@ def _writes_text(asked):
     return not is_ids or asked["n_best_format"] == "json"
 
 
+def _shows_attention_to_inputs(model):
+    # A model that joins inputs and targets to one sequence has only self-attention.
+    return hasattr(model, "attention_weights") and not getattr(model, "joins_inputs", False)
+
+
 def _ranks(asked):
     n_best, is_search = asked.settings.n_best, not asked.settings.search.sampling
     return is_search or asked["mbr"] or n_best in (0, asked.settings.num_outputs)
@@ -174,8 +179,8 @@ _FACTS = {
     "decoded_records": (lambda asked: asked.mode != "records" or asked.answered_by not in ("Predictor", "Generator"),
                         "{names}: {checkpoint} is {kind}, whose records can be evaluated by t2t-eval but not decoded. "
                         "Name a file of texts in --decode_from_file (- is standard input)."),
-    "attention": (lambda asked: all(hasattr(model, "attention_weights") for model in asked.models),
-                  "{names}: {checkpoint} is a {model}, which does not expose its attention. Remove {it}."),
+    "attention": (lambda asked: all(map(_shows_attention_to_inputs, asked.models)),
+                  "{names}: {checkpoint} is a {model}, which does not expose its attention to inputs. Remove {it}."),
     "stepwise": (lambda asked: not any(callable(getattr(model, "search", None)) for model in asked.models[:1]),
                  "{names}: only for models that predict one id after the other, but {checkpoint} is a {model}, whose "
                  "own search returns one output. Remove {it}."),

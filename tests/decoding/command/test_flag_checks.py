@@ -199,6 +199,18 @@ def test_settings_that_do_not_fit(flags, models, settings, message):
 
 
 @pytest.mark.parametrize(
+    ("flags", "settings", "name"),
+    [({"alignments_file": "links"}, "", "--alignments_file"), ({}, "replace_unknown=true", "replace_unknown")],
+)
+def test_a_language_model_that_translates_has_no_attention_to_inputs(flags, settings, name):
+    found = asked(FILE | flags, ["transformer"], settings)
+    check(found)
+    found.runs[0].config["model"] = "transformer_lm"
+    with pytest.raises(UserError, match=f"{name}: .* is a transformer_lm, which does not expose its attention to inp"):
+        check(found)
+
+
+@pytest.mark.parametrize(
     ("flags", "models", "settings"),
     [
         (FILE, [], f"{RANDOM},sampling_temp=0.5,beam_size=1,n_best=1"),
