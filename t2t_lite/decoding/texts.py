@@ -137,11 +137,12 @@ def _list_of_ids(ids):
     return array.tolist()
 
 
-def prefix_ids(encoder, prefix, longest_output):
+def prefix_ids(encoder, prefix, longest_output, banned_texts=()):
     """Returns the ids of a prefix (a text or a list of ids) for an output of at most `longest_output` ids.
 
     Raises:
-        UserError: the prefix has `longest_output` ids or more, or an id is outside the vocabulary.
+        UserError: the prefix has `longest_output` ids or more, an id is outside the vocabulary, or the prefix contains
+            a banned text.
     """
     ids = encoder.encode(prefix) if isinstance(prefix, str) else check_ids(prefix, encoder.vocab_size, least=2)
     if len(ids) >= longest_output:
@@ -149,6 +150,10 @@ def prefix_ids(encoder, prefix, longest_output):
             f"the prefix has {len(ids):,} ids, but the output can have at most {longest_output - 1:,}. Shorten the "
             "prefix, or increase extra_length."
         )
+    text = encoder.decode(ids) if banned_texts else ""
+    for banned in banned_texts:
+        if banned in text or (banned != " " and f" {text}".startswith(banned)):  # a space also stands for the beginning
+            raise UserError(f"the prefix {shown(text)} contains {shown(banned)}, a banned text. Remove one of them.")
     return ids
 
 

@@ -345,8 +345,8 @@ class Translator(TextModel):
         forced = []
         for (at, source), row in zip(sources.items(), rows, strict=True):
             with located(f"sentence {at + 1}"):
-                longest = self.searcher.longest_output(len(row), options)
-                forced.append(prefix_ids(self.encoders["targets"], source.target(prefixes[at]), longest))
+                longest, encoder = self.searcher.longest_output(len(row), options), self.encoders["targets"]
+                forced.append(prefix_ids(encoder, source.target(prefixes[at]), longest, options.banned_texts))
         return forced
 
     def _of_each(self, sources, found, return_attention, return_token_scores, tellers):

@@ -258,7 +258,8 @@ class LineTranslator(Lines):
         if not prefix or not first.ids:
             return found
         longest = self.answerer.searcher.longest_output(min(len(first.ids) + 1, self.limit), self._options)
-        return found._replace(prefix=prefix_ids(self.answerer.encoders["targets"], first.target(prefix), longest))
+        encoder, banned = self.answerer.encoders["targets"], self._options.banned_texts
+        return found._replace(prefix=prefix_ids(encoder, first.target(prefix), longest, banned))
 
     def asked(self, readings):
         """See `Lines`."""

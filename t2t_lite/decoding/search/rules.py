@@ -12,7 +12,7 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from t2t_lite.errors import UserError, shown
+from t2t_lite.errors import UserError
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.text.vocabulary import PAD_ID
 
@@ -291,14 +291,3 @@ def read_pieces(automaton, states, pieces):
 def before_stop(text, stops):
     """Cuts a text before the first occurrence of any of the stop strings."""
     return text[: min((text.find(stop) for stop in stops if stop in text), default=len(text))]
-
-
-def check_prefixes(encoder, prefixes, texts):
-    """Raises `UserError` for a prefix, a list of ids, whose text contains a banned text."""
-    for prefix in filter(None, prefixes):
-        text = encoder.decode(prefix)
-        for banned in texts:
-            if banned in text or (banned != " " and f" {text}".startswith(banned)):
-                raise UserError(
-                    f"the prefix {shown(text)} contains {shown(banned)}, a banned text. Remove one of them."
-                )

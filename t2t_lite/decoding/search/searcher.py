@@ -15,7 +15,7 @@ from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.search.adapters import check_own_search, decodable, own_search, refuse, searches
 from t2t_lite.decoding.search.beam_search import beam_search
 from t2t_lite.decoding.search.loops import side_by_side
-from t2t_lite.decoding.search.rules import CONTINUES, check_prefixes, rules_of, text_tables
+from t2t_lite.decoding.search.rules import CONTINUES, rules_of, text_tables
 from t2t_lite.decoding.search.sampling import sample, sample_step
 from t2t_lite.decoding.texts import in_batches
 from t2t_lite.settings.search_options import SearchOptions
@@ -89,8 +89,8 @@ class Searcher:
             sources: list of lists of ids. The inputs of a translation model must end in EOS; the prompts of a language
                 model need not.
             options: SearchOptions.
-            prefixes: None, or a list with the ids of the forced beginning of each source's output. A beginning must be
-                shorter than the longest output.
+            prefixes: None, or a list with the ids of the forced beginning of each source's output: see
+                `decoding.texts.prefix_ids`.
             on_progress: None, or a function called with the number of sentences in each finished batch.
 
         Returns:
@@ -104,8 +104,6 @@ class Searcher:
         prefixes = prefixes or [[]] * len(sources)
         if self._searches:
             check_own_search(self.model, options, prefixes)
-        if options.banned_texts:
-            check_prefixes(self._encoder, prefixes, options.banned_texts)
         batches = plan_batches([len(source) for source in sources], _sentences_a_batch(options))
         keys = [
             self._key([len(sources[at]) for at in batch], [len(prefixes[at]) for at in batch], options)

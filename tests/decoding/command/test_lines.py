@@ -211,6 +211,14 @@ def test_a_prefix_may_be_one_shorter_than_the_longest_output():
         lines_of.answer(["ab"], first=5, prefixes=["p" * 7])
 
 
+def test_a_prefix_with_a_banned_text_concerns_its_line_only():
+    skipped = []
+    lines_of = make("banned_texts=p", on_error=skipped.append)
+    first, second = lines_of.answer(["ab", "cd"], prefixes=["up", "u"])
+    assert skipped == ["in, line 1: the prefix 'up' contains 'p', a banned text. Remove one of them."]
+    assert first.text == "" and second.text == "dc" and lines_of.answerer.prefixes == [[ord("u")]]
+
+
 def written(lines, settings):
     parsed = DecodeHParams.parse(settings)
     return [text_files.output_line(found, parsed) for found in make(settings).answer(lines)]
