@@ -54,7 +54,7 @@ def _check(job, source, output, others):
     used += ["--n_best_format=json"] * (job.n_best_format == "json")
     used += ["--decode_shards"] * (settings.shards > 1)
     used += [name for name in ("write_beam_scores", "identity_output") if getattr(settings, name)]
-    used += ["n_best"] * (settings.num_outputs > 1 and not job.mbr)
+    used += ["n_best"] * ((settings.n_best if job.mbr else settings.num_outputs) > 1)
     if used:
         it = "it" if len(used) == 1 else "them"
         raise UserError(f"{', '.join(used)}: only for lines of text, but {source} is a {ending} file. Remove {it}.")

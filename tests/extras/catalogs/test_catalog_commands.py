@@ -91,6 +91,7 @@ def test_an_xliff_file_gets_them_too(call_command, run, tmp_path):
         "the input": ("a.po", [], "a.po"),
         "JSON": ("b.po", ["--n_best_format=json"], "--n_best_format=json: only for lines of text, but "),
         "several": ("b.po", ["--decode_hparams=n_best=2"], "n_best: only for lines of text"),
+        "several samples": ("b.po", ["--mbr=chrf", "--decode_hparams=n_best=2"], "n_best: only for lines of text"),
         "ids": (
             "b.po",
             ["--decode_hparams=identity_output=true,write_beam_scores=true"],
