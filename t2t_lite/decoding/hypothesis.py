@@ -11,6 +11,8 @@ from t2t_lite.text.vocabulary import EOS_ID
 if TYPE_CHECKING:  # NumPy is imported lazily, since commands read the flags of tellers before they need NumPy
     import numpy as np
 
+_SHORT, _LEAST_PIECES = 3, 30  # for sources of 30 or more pieces, an output with less than 1/3 as many is short
+
 
 @dataclasses.dataclass(frozen=True)
 class Hypothesis:
@@ -113,6 +115,11 @@ class Translation(Hypotheses):
     def attention(self) -> np.ndarray | None:
         """The attention of the first hypothesis: see `Hypothesis`."""
         return self.hypotheses[0].attention
+
+
+def ends_early(pieces, ids):
+    """Returns whether an output has suspiciously few ids for a source with these pieces: see `Translation`."""
+    return len(pieces) >= _LEAST_PIECES and len(ids) * _SHORT < len(pieces)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.metrics.helpers import extract_all_char_ngrams, extract_word_ngrams
 
+from t2t_lite.decoding.hypothesis import ends_early
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.tokenizations import DEFAULT
 
@@ -50,6 +51,13 @@ def ranked(translation, utility="chrf", tokenize=DEFAULT):
         return translation
     ranks = expected_utilities([one.text for one in translation.hypotheses], utility, tokenize)
     best = tuple(dataclasses.replace(translation.hypotheses[at], score=value) for at, value in ranks)
+    is_short = ends_early(translation.source_tokens, best[0].ids)
+    return dataclasses.replace(translation, hypotheses=best, is_short=is_short)
+
+
+def with_mean_scores(translation):
+    """Converts the scores of a Translation, which are sums over the parts of the text, to means."""
+    best = tuple(dataclasses.replace(one, score=one.score / translation.parts) for one in translation.hypotheses)
     return dataclasses.replace(translation, hypotheses=best)
 
 

@@ -11,7 +11,7 @@ from t2t_lite.data.source_text import SourceText
 from t2t_lite.decoding import minimum_bayes_risk
 from t2t_lite.decoding.alignment import memory_attention, replace_unknown
 from t2t_lite.decoding.answering import TextModel
-from t2t_lite.decoding.hypothesis import Hypothesis, Translation, asked_tellers
+from t2t_lite.decoding.hypothesis import Hypothesis, Translation, asked_tellers, ends_early
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.rules import before_stop
 from t2t_lite.decoding.sentence_parts import SentenceReader, answer_parts, is_natural
@@ -25,7 +25,6 @@ from t2t_lite.text.rows import encode_beginning
 from t2t_lite.text.vocabulary import EOS_ID
 
 MAX_INPUT_LENGTH = 1024
-_SHORT, _LEAST_PIECES = 3, 30  # for sources of 30 or more pieces, an output with less than 1/3 as many is short
 
 
 class Translator(TextModel):
@@ -128,7 +127,8 @@ class Translator(TextModel):
         on_progress = options.pop("on_progress", None)
         by_risk = utility and functools.partial(self.translate_by_risk, utility=utility)
         translate = functools.partial(by_risk or self.translate, **options)
-        return answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
+        found = answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
+        return [*map(minimum_bayes_risk.with_mean_scores, found)] if utility else found
 
     def _translations(self, options, longest, asked, texts, prefixes=None, on_progress=None):
         """Translates each `SourceText`, but reads at most `longest` of its ids, not counting EOS."""
@@ -148,7 +148,7 @@ class Translator(TextModel):
             spans = source.spans(encoder, row[:-1]) if has_attention else None
             of_source = source, pieces, spans, asked["replaced"]
             hypotheses = tuple(self._hypothesis(result, options.stop, *of_source, next(of_each)) for result in results)
-            is_short = len(pieces) >= _LEAST_PIECES and len(hypotheses[0].ids) * _SHORT < len(pieces)
+            is_short = ends_early(pieces, hypotheses[0].ids)
             translations[at] = Translation(hypotheses, len(source.ids) > longest, pieces, spans, is_short=is_short)
         return translations
 
@@ -215,7 +215,7 @@ class Translator(TextModel):
 
         Returns:
             list of `Translation`, in the order of `texts`, with all distinct samples, best first. Their scores are
-            expected utilities, from 0 to 100.
+            expected utilities, from 0 to 100; the score of a text that was split is the mean of its parts' scores.
 
         Raises:
             UserError: an option is out of range.
@@ -231,7 +231,8 @@ class Translator(TextModel):
             return [minimum_bayes_risk.ranked(one, utility, tokenize) for one in drawn]
 
         readings = reader.read_all(texts, "sentence")
-        return answer_parts(ranked, readings, target_language(self.problem), prefixes, on_progress)
+        found = answer_parts(ranked, readings, target_language(self.problem), prefixes, on_progress)
+        return [*map(minimum_bayes_risk.with_mean_scores, found)]
 
     def score(
         self,

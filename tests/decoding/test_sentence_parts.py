@@ -113,6 +113,16 @@ def test_an_output_that_ends_early_is_short(translator, monkeypatch):
     assert [one.is_short for one in found] == [True, False, True]
 
 
+def test_samples_of_parts_are_scored_by_the_mean_and_the_best_decides_whether_it_is_short(translator, monkeypatch):
+    samples = [Hypothesis(ids=BYTES.encode(text)) for text in ("x", "abc" * 9, "abc" * 9, "abc" * 9 + "d")]
+    monkeypatch.setattr(translator.searcher, "search", lambda sources, *_: [list(samples) for _ in sources])
+    texts = ["A" * 40 + ".", "A" * 40 + ". " + "B" * 40]
+    one, two = found = translator.translate_by_risk(texts, num_samples=4)
+    assert one.text.startswith("abc") and two.parts == 2 and not one.is_short and not two.is_short
+    assert 0 < one.score < 100 and two.score == pytest.approx(one.score)
+    assert translator.answer(translator.reader().read_all(texts), utility="chrf", num_samples=4) == found
+
+
 class Own(Problem):
     """Has its own texts."""
 
