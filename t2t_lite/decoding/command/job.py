@@ -192,7 +192,7 @@ class DecodingJob:
 
 # Methods whose texts are distributed over the devices. `answer` runs on the pool itself and calls these methods, so
 # that the parts of long texts are distributed as well.
-_SHARED = ("translate", "translate_by_risk", "generate", "score", "predict", "fill_mask", "features")
+_SHARED = ("translate", "translate_by_risk", "generate", "score", "score_ids", "predict", "fill_mask", "features")
 
 
 class TranslatorPool:

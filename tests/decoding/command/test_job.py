@@ -25,7 +25,7 @@ class Noting:
 
 
 @pytest.mark.parametrize(
-    "name", ["translate", "translate_by_risk", "generate", "score", "predict", "fill_mask", "features"]
+    "name", ["translate", "translate_by_risk", "generate", "score", "score_ids", "predict", "fill_mask", "features"]
 )
 def test_texts_are_shared_and_answered_in_order(name):
     translators = [Noting(), Noting()]
