@@ -184,13 +184,14 @@ class PromptReader(Reader):
         return Prompt(text, ids[-self.limit :] if is_long else ids, is_long)
 
 
-class _ScoredReader(PromptReader):
+class ScoredReader(PromptReader):
     """Converts texts to be scored by a Generator to lists of ids; refuses texts that are too long for the model."""
 
     def __init__(self, generator):
         Reader.__init__(self, generator, generator.max_length, "refuse")
 
     def read(self, text):
+        """Returns the ids of a text, which may also be a list of ids: see `Reader`."""
         ids = self.answerer.ids_of(text)
         if len(ids) > (self.limit or len(ids)):
             raise UserError(f"{len(ids):,} ids, but the model can score at most {self.limit:,}. Split the text.")
@@ -330,7 +331,7 @@ class Generator(TextModel):
         Raises:
             UserError: a text is too long for the model, or an id is not in the vocabulary.
         """
-        every = _ScoredReader(self).read_all(texts)
+        every = ScoredReader(self).read_all(texts)
         some = [ids for ids in every if ids]
         found = iter(self._scorer([[]] * len(some), some, batch_size, on_progress))
         log_probs = [next(found) if ids else np.zeros(0) for ids in every]

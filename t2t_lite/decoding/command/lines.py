@@ -1,11 +1,13 @@
 """Answers lines of text with a trained model: reads the lines, answers them in batches, and formats the outputs."""
 
 import dataclasses
+import functools
 
 from t2t_lite import registry
 from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.decoding.alignment import pharaoh, word_alignment
 from t2t_lite.decoding.command import text_files
+from t2t_lite.decoding.generator import ScoredReader
 from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.sentence_parts import is_natural
 from t2t_lite.decoding.texts import prefix_ids, valid_unicode
@@ -189,7 +191,8 @@ class Lines:
             answered: LineAnswer.
         """
         if self.as_json:
-            return text_files.json_line(number, line, answered)
+            describe = functools.partial(text_files.described, has_ids=self.settings.identity_output)
+            return text_files.json_line(number, line, answered, describe)
         return text_files.output_line(answered, self.settings)
 
     def warn(self, what, numbers):
@@ -314,10 +317,7 @@ class LineGenerator(Lines):
 
     def read_target(self, line, _):
         """Reads a line for `scores`. Raises `UserError` if it is too long."""
-        ids, longest = self.answerer.ids_of(line), self.answerer.max_length
-        if len(ids) > (longest or len(ids)):
-            raise UserError(f"{len(ids):,} pieces, more than {longest:,}. Split the line.")
-        return ids
+        return ScoredReader(self.answerer).read(line)
 
     def _arguments(self):
         options = vars(self._options) | {"compile": self.compile, "max_new_tokens": self._options.extra_length}

@@ -75,12 +75,13 @@ def output_line(translation, settings):
     return "\t".join(fields)
 
 
-def described(hypothesis):
-    """Returns a `Hypothesis` as a JSON object."""
+def described(hypothesis, has_ids=False):
+    """Returns a `Hypothesis` as a JSON object, with its ids if `has_ids` is True."""
     return {
         "text": hypothesis.text,
         "score": round(hypothesis.score, 6),
         "ended": hypothesis.ended,
+        **({"ids": hypothesis.ids} if has_ids else {}),
         "tokens": hypothesis.tokens,
         "token_scores": [round(score, 6) for score in hypothesis.token_scores or ()],
         **({"lost": hypothesis.lost} if hypothesis.lost else {}),

@@ -232,6 +232,8 @@ def test_all_beams_and_their_scores():
     assert written(["ab"], "beam_size=2,return_beams=true") == ["ba\tba!"]
     assert written(["ab"], "beam_size=4,n_best=2,write_beam_scores=true") == ["ba\t-0.00\tba!\t-1.00"]
     assert written(["ab"], "identity_output=true") == ["0"]
+    (line,), _ = make("identity_output=true,beam_size=2,n_best=2", as_json=True).outputs(["ab"])
+    assert [(one["text"], one["ids"]) for one in json.loads(line)["hypotheses"]] == [("ba", [0]), ("ba!", [1])]
 
 
 def test_few_lines_are_scored_at_a_time():

@@ -72,7 +72,7 @@ def test_one_output_of_no_beam_is_streamed(settings, streams):
 
 def test_texts_of_the_model_s_length_are_scored_and_longer_ones_refused():
     assert continuing("").score(["a" * 9, "", "ab"]) == [9, 0, 2]
-    with pytest.raises(UserError, match=r"in, line 5: 10 pieces, more than 9"):
+    with pytest.raises(UserError, match=r"in, line 5: 10 ids, but the model can score at most 9"):
         continuing("").score(["ab", "a" * 10], first=4)
 
 
