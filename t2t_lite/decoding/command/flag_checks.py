@@ -150,7 +150,8 @@ def _shows_attention_to_inputs(model):
 
 def _ranks(asked):
     n_best, is_search = asked.settings.n_best, not asked.settings.search.sampling
-    return is_search or asked["mbr"] or n_best in (0, asked.settings.num_outputs)
+    num_samples = 1 if asked.has_records else asked.settings.num_outputs
+    return is_search or asked["mbr"] or n_best in (0, num_samples)
 
 
 # {fact: (function of an `Asked` that returns whether the fact holds, message for flags that need the fact)}
@@ -191,7 +192,8 @@ _FACTS = {
     "lines_or_file": (lambda asked: asked.mode != "stream" or asked.writes_lines,
                       "{values}: this kind of file cannot be written from standard input. Name an input file in "
                       "--decode_from_file."),
-    "ranked": (_ranks, "{values}: only for a search. Set num_samples to change the number of samples."),
+    "ranked": (_ranks, "{values}: only for a search. Set num_samples (for records: num_decodes) to change the number "
+               "of samples."),
     "may_sample": (lambda asked: asked.samples or asked.mode == "decode_interactive",
                    "{names}: only for sampling. Add sampling_method=random, or remove {it}."),
     "samples_or_records": (lambda asked: asked.samples or asked.has_records,

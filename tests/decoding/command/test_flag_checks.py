@@ -178,6 +178,7 @@ def test_settings_of_several_outputs_have_no_effect_on_given_targets(caplog):
     [
         (FILE, [], "sampling_keep_top_k=5,sampling_seed=3", "sampling_keep_top_k, sampling_seed: .*them"),
         (FILE, [], f"{RANDOM},n_best=3,num_samples=2", "n_best=3: .*num_samples"),
+        (RECORDS, [], f"{RANDOM},n_best=3,num_samples=3", "n_best=3: .*num_decodes"),
         (FILE, [], "num_samples=4", "num_samples=4: .*sampling_method=random"),
         (TYPED, [], "num_samples=4", "num_samples=4: .*sampling_method=random"),
         (FILE, [], f"{RANDOM},num_decodes=2", "num_decodes=2: .*records.*num_samples"),
