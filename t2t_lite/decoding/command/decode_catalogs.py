@@ -53,7 +53,7 @@ def _check(job, source, output, others):
     used = [*(flag for flag, path in others.items() if path), *(flag for flag, _ in job.files_beside().values())]
     used += ["--n_best_format=json"] * (job.n_best_format == "json")
     used += ["--decode_shards"] * (settings.shards > 1)
-    used += [name for name in ("write_beam_scores", "identity_output") if getattr(settings, name)]
+    used += settings.changed(("write_beam_scores", "identity_output", "delimiter"))
     used += ["n_best"] * ((settings.n_best if job.mbr else settings.num_outputs) > 1)
     if used:
         it = "it" if len(used) == 1 else "them"

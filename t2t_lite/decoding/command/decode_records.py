@@ -6,10 +6,10 @@ import os
 import sys
 
 from t2t_lite import files
-from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.data.problem import FILE_TAGS
 from t2t_lite.data.records import Records
 from t2t_lite.decoding.command.decode_files import FilePart, translate_lines
+from t2t_lite.decoding.command.text_files import as_field
 from t2t_lite.settings.ranges import SAMPLING_SEED
 
 
@@ -31,7 +31,7 @@ def translate_records(job, split, output=""):
         {"the problem's": Records(job.runs[0].problem, job.data_dir, split).paths},
     )
     inputs, references = read_records(job, split)
-    lines = [[*map(as_field, texts)] for texts in (inputs, references)]
+    lines = [[as_field(text, job.settings.delimiter) for text in texts] for texts in (inputs, references)]
     full_name = job.translator.problem.full_name
     print(f"decoding {len(inputs):,} {FILE_TAGS[split]} examples of {full_name}", file=sys.stderr)
     for number, path in enumerate(paths):

@@ -64,15 +64,20 @@ def output_line(translation, settings):
 
     Args:
         translation: Translation.
-        settings: DecodeHParams; write_beam_scores and identity_output are used.
+        settings: DecodeHParams; write_beam_scores, identity_output and delimiter are used.
     """
     fields = []
     for hypothesis in translation.hypotheses:
         text = " ".join(map(str, hypothesis.ids)) if settings.identity_output else hypothesis.text
-        fields.append(plain_text.as_field(text))
+        fields.append(as_field(text, settings.delimiter))
         if settings.write_beam_scores:
             fields.append(f"{hypothesis.score:.2f}")
     return "\t".join(fields)
+
+
+def as_field(text, delimiter):
+    """Makes a text fit one field of a record: control characters, line separators and delimiters become spaces."""
+    return plain_text.as_field(text).replace(delimiter, " ")
 
 
 def described(hypothesis, has_ids=False):

@@ -95,6 +95,11 @@ def test_a_part_of_the_first_records_with_their_own_references(decoded, capsys):
     assert "sacreBLEU = 100.00" in capsys.readouterr().err
 
 
+def test_a_delimiter_inside_a_text_ends_no_record(decoded):
+    _, files = decoded("delimiter=c")
+    assert [content.count("c") for content in files.values()] == [5, 5, 5]
+
+
 def test_each_of_several_passes_has_a_folder_and_a_seed(decoded):
     job, files = decoded(
         "num_decodes=2,num_samples=4,sampling_method=random,sampling_seed=11", output=f"some/{BASE}.decodes"

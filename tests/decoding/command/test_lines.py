@@ -226,6 +226,7 @@ def written(lines, settings):
 
 def test_a_translation_never_breaks_a_line_or_a_column():
     assert written(["a\nb", "c\td\r"], "") == ["b a", "d c"]
+    assert written(["a;b"], "delimiter=;") == ["b a"]
 
 
 def test_all_beams_and_their_scores():

@@ -94,8 +94,8 @@ def test_an_xliff_file_gets_them_too(call_command, run, tmp_path):
         "several samples": ("b.po", ["--mbr=chrf", "--decode_hparams=n_best=2"], "n_best: only for lines of text"),
         "ids": (
             "b.po",
-            ["--decode_hparams=identity_output=true,write_beam_scores=true"],
-            "write_beam_scores, identity",
+            ["--decode_hparams=identity_output=true,write_beam_scores=true,delimiter=;"],
+            "write_beam_scores, identity_output, delimiter: ",
         ),
         "a part": ("b.po", ["--decode_shards=2"], "--decode_shards: only for lines of text"),
         "a reference": ("b.po", ["--decode_reference=a.po"], "--decode_reference: only for lines of text"),
