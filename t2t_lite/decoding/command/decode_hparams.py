@@ -4,6 +4,7 @@ import dataclasses
 import re
 
 from t2t_lite.errors import LOGGER, UserError, located, nearest, shown
+from t2t_lite.files.pipes import is_device
 from t2t_lite.settings.config import HParams, parse_assignments
 from t2t_lite.settings.ranges import BEAM_SIZE, COUNT, SHARDS, Choices, check_settings, setting, settings_of, typed_text
 from t2t_lite.settings.search_options import SearchOptions
@@ -126,8 +127,11 @@ class DecodeHParams:
             raise UserError("delimiter: expected at least one character; \\n, \\t and \\0 have their usual meaning.")
 
     def shard_name(self, path):
-        """Returns the path of this command's shard of a file: `<path>003`, or `<path>-00003-of-00008`."""
-        if self.shards == 1 or path in ("", "-"):
+        """Returns the path of this command's shard of a file: `<path>003`, or `<path>-00003-of-00008`.
+
+        A pipe or a device such as /dev/stdout is not a name for files, so its path is returned unchanged.
+        """
+        if self.shards == 1 or path in ("", "-") or is_device(path):
             return path
         number = self.shard_id + self.shards_start_offset
         return f"{path}-{number:05d}-of-{self.shards:05d}" if self.shard_google_format else f"{path}{number:03d}"

@@ -75,6 +75,7 @@ def test_a_problems_defaults_are_taken_where_nothing_is_given():
 def test_the_name_of_a_part(settings, name):
     found = DecodeHParams.parse(settings)
     assert (found.shard_name("out"), found.shard_name("-"), found.shard_name("")) == (name, "-", "")
+    assert [found.shard_name(path) for path in ("/dev/stdout", "/dev/null")] == ["/dev/stdout", "/dev/null"]
 
 
 def test_characters_of_a_delimiter():
