@@ -27,17 +27,20 @@ def check_list(texts, name="texts", items="str"):
 
 
 def prefix_list(prefixes, count):
-    """Returns the user's prefixes as a list, one for each of `count` texts.
+    """Returns the user's prefixes as a list, one for each of `count` texts: each a str ("" for None), or a list of ids.
 
     Raises:
-        TypeError: see `check_list`.
+        TypeError: see `check_list`; also if a prefix is neither a str, None nor a list.
         UserError: the number of prefixes is not `count`.
     """
     check_list(prefixes, "prefixes")
     prefixes = list(prefixes)
     if len(prefixes) != count:
         raise UserError(f"{counted(count, 'text')}, but prefixes: {len(prefixes)}: expected one for each.")
-    return prefixes
+    return [
+        one if hasattr(one, "__len__") and not isinstance(one, str | bytes) else check_text(one or "", at, "prefixes")
+        for at, one in enumerate(prefixes)
+    ]
 
 
 def check_text(text, number, name="texts"):

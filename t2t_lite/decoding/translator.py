@@ -4,8 +4,6 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Sequence
 
-import numpy as np
-
 from t2t_lite import registry
 from t2t_lite.data.source_text import SourceText
 from t2t_lite.decoding import minimum_bayes_risk
@@ -15,7 +13,7 @@ from t2t_lite.decoding.hypothesis import Hypothesis, Translation, asked_tellers,
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.rules import before_stop
 from t2t_lite.decoding.sentence_parts import SentenceReader, answer_parts, is_natural
-from t2t_lite.decoding.texts import check_text, check_texts, id_pairs, id_rows, prefix_ids, prefix_list, valid_unicode
+from t2t_lite.decoding.texts import check_texts, id_pairs, id_rows, prefix_ids, prefix_list, valid_unicode
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
 from t2t_lite.settings.ranges import Range, typed_value
@@ -105,8 +103,11 @@ class Translator(TextModel):
         asked = {"attention": return_attention, "token_scores": return_token_scores, "replaced": replace_unknown}
         asked["tellers"] = asked_tellers(options, self._teller)
         reader = SentenceReader(self, max_input_length, long_input, split_sentences)
-        translate = functools.partial(self._translations, self.search_options(options), reader.limit - 1, asked)
+        options = self.search_options(options)
+        translate = functools.partial(self._translations, options, reader.limit - 1, asked)
         readings = reader.read_all(texts, "sentence")
+        if prefixes is not None:
+            prefixes = self._prefixes(prefixes, readings, reader.limit, options)
         return answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
 
     def reader(
@@ -138,7 +139,7 @@ class Translator(TextModel):
         if on_progress and len(sources) < len(texts):
             on_progress(len(texts) - len(sources))
         rows = [[*source.ids[:longest], EOS_ID] for source in sources.values()]
-        forced = self._prefixes(prefixes, len(texts), sources, rows, options)
+        forced = prefixes and [prefixes[at] or [] for at in sources]
         found = self._search(rows, options, forced, on_progress)
         has_attention = asked["attention"] or asked["replaced"]
         of_each = self._of_each(rows, found, has_attention, asked["token_scores"], asked["tellers"])
@@ -335,20 +336,24 @@ class Translator(TextModel):
             del results[options.n_best :]
         return found
 
-    def _prefixes(self, prefixes, count, sources, rows, options):
-        """Returns the ids of the prefixes of `sources`, {index among `count` texts: non-blank text}, or None."""
-        if prefixes is None:
-            return None
-        prefixes = [
-            prefix if isinstance(prefix, list | tuple | np.ndarray) else check_text(prefix or "", at, "prefixes")
-            for at, prefix in enumerate(prefix_list(prefixes, count))
-        ]
-        forced = []
-        for (at, source), row in zip(sources.items(), rows, strict=True):
-            with located(f"sentence {at + 1}"):
-                longest, encoder = self.searcher.longest_output(len(row), options), self.encoders["targets"]
-                forced.append(prefix_ids(encoder, source.target(prefixes[at]), longest, options.banned_texts))
-        return forced
+    def _prefixes(self, prefixes, readings, limit, options):
+        """Returns the ids of the user's prefixes, a list of lists of int: see `prefix_of`."""
+        found, pairs = [], zip(prefix_list(prefixes, len(readings)), readings, strict=True)
+        for number, (prefix, reading) in enumerate(pairs, 1):
+            with located(f"sentence {number}"):
+                found.append(self.prefix_of(prefix, reading, limit, options))
+        return found
+
+    def prefix_of(self, prefix, reading, limit, options):
+        """Returns the ids of a prefix, given as a text or as ids; [] if there is nothing to translate.
+
+        Args:
+            prefix, options: see `prefix_ids`; SearchOptions.
+            reading, limit: `TextParts`; int, the number of ids that are read from each part.
+        """
+        source, encoder = reading.sources[0], self.encoders["targets"]
+        longest = self.searcher.longest_output(min(len(source.ids) + 1, limit), options)
+        return source.ids and prefix_ids(encoder, source.target(prefix), longest, options.banned_texts)
 
     def _of_each(self, sources, found, return_attention, return_token_scores, tellers):
         """Yields a dict with the requested extra fields of `Hypothesis` for each result of each source."""

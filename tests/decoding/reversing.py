@@ -35,7 +35,7 @@ class Reversing:
     max_input_length = 12
     hparams = types.SimpleNamespace(max_length=11)
     searcher = types.SimpleNamespace(longest_output=longest_translation)
-    reader, answer = Translator.reader, Translator.answer
+    reader, answer, prefix_of = Translator.reader, Translator.answer, Translator.prefix_of
 
     def __init__(self, problem=None):
         self.problem, self.given, self.search_history = problem, [], {}

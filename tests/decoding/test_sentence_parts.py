@@ -83,6 +83,8 @@ def test_what_else_is_split_and_what_is_not(translator):
         translator.translate(["Ab. Cd."], split_sentences="always", prefixes=["x", "y"])
     with pytest.raises(TypeError, match="`prefixes` must be a list of str, received one str"):
         translator.translate(["Ab. Cd.", "Ef. Gh."], split_sentences="always", prefixes="xy")
+    with pytest.raises(UserError, match=r"^sentence 2: the prefix has 60 ids"):  # the number of the text, not the part
+        translator.translate(["Ab. Cd.", "x"], split_sentences="always", prefixes=["x", "y" * 60])
     by_text, by_ids = (
         translator.translate(["Ab. Cd."], split_sentences="always", prefixes=[prefix])[0].text
         for prefix in ("xy", np.array(BYTES.encode("xy")))

@@ -10,7 +10,7 @@ from t2t_lite.decoding.command import text_files
 from t2t_lite.decoding.generator import ScoredReader
 from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.decoding.sentence_parts import is_natural
-from t2t_lite.decoding.texts import prefix_ids, valid_unicode
+from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import LOGGER, UserError, counted, shown
 from t2t_lite.settings.ranges import NEW_TOKENS, typed_value
 
@@ -257,12 +257,9 @@ class LineTranslator(Lines):
     def read(self, line, prefix=""):
         """See `Lines`."""
         found = self.reader.read(line)
-        first = found.sources[0]
-        if not prefix or not first.ids:
+        if not prefix:
             return found
-        longest = self.answerer.searcher.longest_output(min(len(first.ids) + 1, self.limit), self._options)
-        encoder, banned = self.answerer.encoders["targets"], self._options.banned_texts
-        return found._replace(prefix=prefix_ids(encoder, first.target(prefix), longest, banned))
+        return found._replace(prefix=self.answerer.prefix_of(prefix, found, self.limit, self._options))
 
     def asked(self, readings):
         """See `Lines`."""
