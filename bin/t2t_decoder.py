@@ -93,7 +93,8 @@ def check(flags):
     _trained.check(flags)
     asked = flag_checks.asked(flags)
     if flags.decode_shards == 1 and "shards" not in flags.decode_hparams:
-        _app.require_files(flags, *(name for name in flag_checks.INPUTS if flags[name].value != "-"))
+        inputs = [name for name in flag_checks.INPUTS if name != "decode_from_file" or flags[name].value != "-"]
+        _app.require_files(flags, *inputs)
     # When records are decoded, the files' names begin with --decode_to_file, and a missing folder is created.
     outputs = ["decode_to_file"] * (asked.mode != "records") + [*flag_checks.LINE_FILES]
     _app.require_folders(flags, *outputs, "features_file")

@@ -147,3 +147,11 @@ def test_a_flag_reaches_the_translation_of_lines(given, monkeypatch, flag, optio
     for flags, expected in (([], PLAIN), ([flag], PLAIN | {option: value}), of_bleu):
         job = given("--decode_from_file=in", *flags)[1]
         assert job.lines_of("in") == (("translator", job.settings, "in"), expected | {"on_error": job.errors})
+
+
+@pytest.mark.parametrize("flags", [["--score_file=-"], ["--decode_from_file=in", "--prefix_file=-"]], ids=str)
+def test_only_the_file_to_decode_may_be_standard_input(made, monkeypatch, tmp_path, capsys, flags):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").write_text("a\n")
+    assert t2t_decoder.main([f"--output_dir={made}", *flags]) == 2
+    assert f"{flags[-1]}: no such file" in capsys.readouterr().err
