@@ -16,7 +16,8 @@ from t2t_lite.decoding.sentence_parts import SentenceReader, answer_parts, is_na
 from t2t_lite.decoding.texts import check_texts, id_pairs, id_rows, prefix_ids, prefix_list, valid_unicode
 from t2t_lite.errors import UserError, counted, located
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
-from t2t_lite.settings.ranges import Range, typed_value
+from t2t_lite.settings.ranges import Range, settings_of, typed_value
+from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.tasks.task import SequenceToSequenceTask
 from t2t_lite.text.offsets import decode_with_offsets, moved_spans
 from t2t_lite.text.rows import encode_beginning
@@ -222,6 +223,7 @@ class Translator(TextModel):
             UserError: an option is out of range.
         """
         minimum_bayes_risk.check_utility(utility)
+        num_samples = typed_value("num_samples", num_samples, int, settings_of(SearchOptions)["n_best"].limits)
         tokenize = tokenize or tokenization_of_problem(self.problem, self.hparams)
         check_tokenization(tokenize)
         reader = SentenceReader(self, max_input_length, long_input, split_sentences)

@@ -122,6 +122,8 @@ def test_samples_of_parts_are_scored_by_the_mean_and_the_best_decides_whether_it
     one, two = found = translator.translate_by_risk(texts, num_samples=4)
     assert one.text.startswith("abc") and two.parts == 2 and not one.is_short and not two.is_short
     assert 0 < one.score < 100 and two.score == pytest.approx(one.score)
+    with pytest.raises(UserError, match=r"^num_samples=0: expected a whole number from 1 to 4,096"):
+        translator.translate_by_risk(texts, num_samples=0)
     assert translator.answer(translator.reader().read_all(texts), utility="chrf", num_samples=4) == found
 
 
