@@ -280,6 +280,7 @@ class OwnProblem(Problem):
             config["files"][split] = current[0] if isinstance(described, dict) else current
         self._warn_of_files_that_are_trained_on()
         super().generate_data(data_dir, tmp_dir, task_id)
+        config |= self._read_file(path)  # with what an earlier process determined, such as the labels of finished data
 
     def _warn_of_files_that_are_trained_on(self):
         trained_on = {facts.get("sha256", facts["path"]): facts["path"] for facts in self.files_of(DatasetSplit.TRAIN)}

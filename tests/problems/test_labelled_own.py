@@ -189,6 +189,15 @@ def test_what_generation_has_not_found_yet_is_named(name, key, tmp_path):
         problem.determined(key)
 
 
+@pytest.mark.parametrize(("name", "content"), [("classify_own", SINGLE), ("regress_pair_own", NUMBERS)])
+def test_the_labels_of_finished_data_are_known_to_a_problem_that_asks_for_them_again(name, content, tmp_path):
+    paths = files_of(tmp_path, train=content, dev=content)
+    first, again = (generated(name, tmp_path / "d", vocab_size=300, **paths) for _ in range(2))
+    assert again.config == first.config
+    encoders = [problem.feature_encoders(str(tmp_path / "d"))["targets"] for problem in (first, again)]
+    assert encoders[0].fingerprint == encoders[1].fingerprint
+
+
 @pytest.mark.parametrize("name", ["classify_own", "regress_own"])
 def test_labels_are_not_smoothed(name):
     hparams = registry.hparams("bert_tiny").of_model(registry.model("transformer_encoder"))
