@@ -7,6 +7,7 @@ extra can declare further settings with `declare_settings`, in a module that mus
 """
 
 import dataclasses
+import os
 from collections.abc import Callable
 
 from t2t_lite import registry
@@ -50,14 +51,17 @@ class OwnSetting(Setting):
     problems: tuple = ()
 
     def typed(self, value):
-        """Converts a value with `typed_value`; returns None for an empty list. Raises `UserError`, also for a str as a
-        list, which would be one of characters.
+        """Converts a value with `typed_value`, or the items of a list to str; returns None for an empty list.
+
+        Raises `UserError`, also for a str or a dict as a list, which would lose its commas or its values.
         """
         if value is None:
             return None
-        if self.kind is list and isinstance(value, str):
-            raise UserError(f"--{self.name}={value}: expected a list, such as {value.split(',')}.")
-        return [*value] or None if self.kind is list else typed_value(f"--{self.name}", value, self.kind, self.limits)
+        if self.kind is not list:
+            return typed_value(f"--{self.name}", value, self.kind, self.limits)
+        if isinstance(value, str | os.PathLike | dict):
+            raise UserError(f"--{self.name}={value}: expected a list, such as ['a', 'b'].")
+        return [*map(str, value)] or None  # items may also be numbers, as of columns, or objects of pathlib
 
     def checked(self, values):
         """Returns the setting's value in `values` (see `OwnProblem.check_settings`).

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 import pytest
 
@@ -37,8 +38,15 @@ def test_values_are_typed_by_the_flag_and_lists_may_be_any_iterable():
     assert {typed[name](None) for name in typed} == {None}
     with pytest.raises(UserError, match=r"--vocab_size=many"):
         typed["vocab_size"]("many")
-    with pytest.raises(UserError, match=r"--user_defined_symbols=<2de>: expected a list"):
-        typed["user_defined_symbols"]("<2de>")  # not a list of its characters
+    assert typed["columns"]([2, 1]) == ["2", "1"] and typed["dev_files"]((pathlib.Path("a"), "b")) == ["a", "b"]
+    assert typed["corpus_weights"]([1.5, 2]) == ["1.5", "2"]
+    for name, value in (
+        ("user_defined_symbols", "<2de>"),  # not a list of its characters
+        ("train_files", pathlib.Path("a.tsv")),
+        ("filters", {"length_ratio": 5}),  # its keys alone would mean the default threshold
+    ):
+        with pytest.raises(UserError, match=rf"--{name}={re.escape(str(value))}: expected a list"):
+            typed[name](value)
 
 
 def test_another_setting_of_a_name_is_refused_and_the_same_one_is_not():
