@@ -12,11 +12,12 @@ import os
 import sys
 
 from t2t_lite.bin import _app
-from t2t_lite.bin._setting_flags import define_settings, read_settings
+from t2t_lite.bin._setting_flags import define_settings
 from t2t_lite.cli import commands
 from t2t_lite.cli.commands import Mode, check_mode, chosen_mode, require
 from t2t_lite.data.named_problems import GenerationSettings
 from t2t_lite.problems.own_settings import own_flags
+from t2t_lite.settings.ranges import settings_of
 
 OWN_FLAGS = own_flags()
 
@@ -70,10 +71,12 @@ def run(flags):
 def _generate(flags, names, data_dir):
     from t2t_lite.data.named_problems import generate_problems
 
-    own = {name: flags[name].value for name in OWN_FLAGS if flags[name].present}
+    own, settings = (
+        {name: flags[name].value for name in names_of if flags[name].present}
+        for names_of in (OWN_FLAGS, settings_of(GenerationSettings))
+    )
     attributes = [part.attributes(flags) for part in commands.parts("t2t-datagen") if hasattr(part, "attributes")]
-    settings = read_settings(flags, GenerationSettings), dict(collections.ChainMap(*attributes))
-    generate_problems(names, data_dir, flags.tmp_dir, own, *settings)
+    generate_problems(names, data_dir, flags.tmp_dir, own, dict(collections.ChainMap(settings, *attributes)))
 
 
 main = _app.command("t2t-datagen", define_flags, run, check)

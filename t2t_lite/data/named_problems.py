@@ -66,7 +66,7 @@ def select_problems(patterns, excluded=(), keeps_suffix=False):
     return names
 
 
-def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, attributes=None):
+def generate_problems(names, data_dir, tmp_dir, arguments=None, attributes=None):
     """Generates the data of problems, one after the other.
 
     Args:
@@ -74,8 +74,8 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, a
         data_dir, tmp_dir: paths of the folders for records and downloads.
         arguments: dict of arguments for the problems' `configure`, such as the user's files; if {} or None, `configure`
             is not called.
-        settings: GenerationSettings, or None for the defaults.
-        attributes: {name: value}, further attributes to set on the problems, such as `Problem.write_shards`.
+        attributes: {name: value}, attributes to set on the problems, such as `Problem.write_shards` and the
+            `GenerationSettings` that the user chose. Other settings keep the values that a problem's class gives them.
 
     Raises:
         UserError: a problem does not accept the arguments, or its generation fails.
@@ -94,15 +94,13 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, settings=None, a
             raise UserError(f"{', '.join(wrong)}: not available for --problem={problem.name}. {only}")
     import numpy as np  # NumPy is imported late, since `t2t-datagen --help` needs only the settings
 
-    settings = settings or GenerationSettings()
     for name in names:
+        problem = registry.problem(name)
+        vars(problem).update({"num_workers": os.cpu_count() or 1, **(attributes or {})})
         # The global generators are seeded for users' problems that sample from them. They are seeded before each
         # problem, so that the order of the problems does not matter.
-        random.seed(settings.random_seed)
-        np.random.seed(settings.random_seed % 2**32)
-        problem = registry.problem(name)
-        vars(problem).update(vars(settings), **attributes or {})
-        problem.num_workers = settings.num_workers or os.cpu_count() or 1
+        random.seed(problem.random_seed)
+        np.random.seed(problem.random_seed % 2**32)
         if arguments:
             problem.configure(**arguments)
         files.make_folder(tmp_dir)

@@ -21,12 +21,13 @@ class One(Problem):
 
     def generate_data(self, data_dir, tmp_dir, task_id=-1):
         drawn = float(np.random.rand())  # as problems of users draw, from the global generator
-        SEEN.append({**vars(self), "name": self.name, "data_dir": data_dir, "tmp_dir": tmp_dir, "drawn": drawn})
+        settings = {name: getattr(self, name) for name in ("name", "max_cases", "random_seed", "skip_bad_lines")}
+        SEEN.append({**vars(self), **settings, "data_dir": data_dir, "tmp_dir": tmp_dir, "drawn": drawn})
 
 
 @registry.register_problem("flags_seen_other")
 class Other(One):
-    pass
+    max_cases, random_seed, skip_bad_lines = 4, 3, True
 
 
 @pytest.fixture
@@ -61,6 +62,14 @@ def test_without_flags_all_is_generated_by_all_cores(generated, tmp_path):
 def test_a_flag_reaches_the_problem(generated, flag, attribute, value):
     (seen,) = generated(flag)
     assert seen[attribute] == value
+
+
+def test_settings_of_a_problems_class_apply_unless_a_flag_is_given(generated):
+    names = "max_cases", "random_seed", "skip_bad_lines"
+    (seen,), (flagged,) = (generated(*flags, problem="flags_seen_other") for flags in ((), ("--max_cases=0",)))
+    assert [seen[name] for name in names] == [4, 3, True]
+    assert [flagged[name] for name in names] == [0, 3, True]
+    assert seen["drawn"] == generated("--random_seed=3")[0]["drawn"]
 
 
 def test_the_seed_is_that_of_every_problem_whatever_came_before(generated):

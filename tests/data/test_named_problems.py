@@ -9,7 +9,6 @@ from t2t_lite.bin import t2t_datagen
 from t2t_lite.cli import usr_dirs
 from t2t_lite.cli.commands import flags_of
 from t2t_lite.data.named_problems import (
-    GenerationSettings,
     datagen_command,
     generate_problems,
     select_problems,
@@ -98,7 +97,7 @@ def test_the_vocabulary_of_a_run_is_taken_by_a_flag_if_the_problem_has_it():
 
 
 def test_settings_and_attributes_reach_the_problem(tmp_path):
-    settings, written = GenerationSettings(max_cases=3, random_seed=8, num_workers=2, skip_bad_lines=True), []
+    settings, written = {"max_cases": 3, "random_seed": 8, "num_workers": 2, "skip_bad_lines": True}, []
 
     def write_shards(source, paths, **layout):
         written.append((source, paths, layout))
@@ -106,9 +105,8 @@ def test_settings_and_attributes_reach_the_problem(tmp_path):
 
     name = "algorithmic_identity_decimal40"
     with pytest.raises(KeyError):
-        generate_problems(
-            [name], str(tmp_path / "d"), str(tmp_path / "t"), None, settings, {"write_shards": write_shards}
-        )
+        attributes = {**settings, "write_shards": write_shards}
+        generate_problems([name], str(tmp_path / "d"), str(tmp_path / "t"), None, attributes)
     (source, paths, layout), problem = written[0], written[0][0]._problem
     assert (problem.max_cases, problem.random_seed, problem.num_workers, problem.skip_bad_lines) == (3, 8, 2, True)
     assert len(paths) == 10 and layout == {
