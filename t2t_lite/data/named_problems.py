@@ -19,7 +19,12 @@ _WORKERS = Range(1, max(16, 2 * (os.cpu_count() or 1)))
 class GenerationSettings:
     """Settings that are flags of t2t-datagen and attributes of `Problem`."""
 
-    max_cases: int = setting(0, limits=COUNT, meaning="Largest number of examples per split; 0: no limit.")
+    max_cases: int = setting(
+        0,
+        limits=COUNT,
+        meaning="Largest number of samples to read per split, such as pairs; for texts that are divided into rows, pieces "
+        "of about 1000 characters. 0: no limit.",
+    )
     skip_bad_lines: bool = setting(
         False, meaning="Skip and count unreadable lines, for example lines that are not UTF-8 or lack a column."
     )
