@@ -22,8 +22,8 @@ class GenerationSettings:
     max_cases: int = setting(
         0,
         limits=COUNT,
-        meaning="Largest number of samples to read per split, such as pairs; for texts that are divided into rows, pieces "
-        "of about 1000 characters. 0: no limit.",
+        meaning="Largest number of samples to read per split, such as pairs; for texts that are divided into rows, "
+        "pieces of about 1000 characters. 0: no limit.",
     )
     skip_bad_lines: bool = setting(
         False, meaning="Skip and count unreadable lines, for example lines that are not UTF-8 or lack a column."
