@@ -38,8 +38,7 @@ class Problem:
         smallest_corpus: a description of the smallest input that yields an example. Error messages quote it after
             "Expected".
         random_seed: seed for generation; the same seed gives the same files.
-        max_cases: maximum number of samples to encode per split, or in all if `is_generate_per_split` is false; 0: no
-            limit. A sample of `ChoppedTextProblem` is a piece of text, from which several examples may be made.
+        max_cases: maximum number of samples per split (`ChoppedTextProblem`: of pieces of text); 0: no limit.
         num_workers: number of processes that encode samples; it does not affect the generated files.
         targets_are_places: whether targets refer to positions in the inputs, so that inputs must not be resegmented.
         keeps_pieces: whether texts must not be resegmented, because a different segmentation would reveal the answer.
@@ -192,6 +191,7 @@ class Problem:
         if task_id >= 0:
             raise UserError(f"{self.name}: generation cannot be divided into tasks. Remove --task_id.")
         generation.generate(self, data_dir, tmp_dir)
+        self._encoders.clear()  # the vocabulary may have been learned again
 
     @property
     def on_bad_line(self):

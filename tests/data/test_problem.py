@@ -165,6 +165,16 @@ def test_encoders_are_read_once_for_each_folder():
     assert read == ["a", "b"]
 
 
+def test_encoders_are_read_again_after_their_vocabulary_has_been_generated_again(tmp_path):
+    problem = ToyText()
+    for size in (300, 310):
+        problem.approx_vocab_size = size
+        problem.generate_data(str(tmp_path), str(tmp_path))
+        assert problem.get_feature_encoders(str(tmp_path))["inputs"].vocab_size == size
+        for path in tmp_path.iterdir():
+            path.unlink()
+
+
 def test_defaults_are_tensor2tensors_and_what_must_be_written_is_named(tmp_path):
     assert Problem().dataset_splits == [{"split": "train", "shards": 10}, {"split": "eval", "shards": 1}]
     assert Text2TextProblem().dataset_splits == [{"split": "train", "shards": 100}, {"split": "eval", "shards": 1}]
