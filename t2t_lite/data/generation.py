@@ -10,8 +10,9 @@ from t2t_lite import __version__, files
 from t2t_lite.cli.console import Progress
 from t2t_lite.data import record_format, sharding
 from t2t_lite.data.folder import DataFolder, encoder_files
+from t2t_lite.data.manifests import MOST_SHARDS
 from t2t_lite.data.splits import FILE_TAGS, DatasetSplit
-from t2t_lite.errors import LOGGER, UserError, counted
+from t2t_lite.errors import LOGGER, UserError, counted, shown
 from t2t_lite.text.vocabulary import ByteTextEncoder, TextEncoder
 
 _EXAMPLES = 4096  # number of examples, at the start of a shuffled shard, in which unknown ids are counted
@@ -28,7 +29,7 @@ def generate(problem, data_dir, tmp_dir):
             difference), or the input is invalid.
     """
     folder = DataFolder(problem, data_dir)
-    _check_order(problem)
+    _check_splits(problem)
     files.check_outputs(problem.source_files(), {"--data_dir": folder.outputs()})
     if not folder.is_begun() and _is_done(folder):
         return
@@ -40,13 +41,25 @@ def generate(problem, data_dir, tmp_dir):
             _write_all(folder, tmp_dir)
 
 
-def _check_order(problem):
-    for split, shards in ((split["split"], split["shards"]) for split in problem.dataset_splits):
+def _check_splits(problem):
+    splits = problem.dataset_splits
+    names = [part["split"] for part in splits if _is_split(part)]
+    if not names or len({*names}) < len(splits):
+        raise UserError(
+            f"{problem.name}: dataset_splits is {shown(splits)}. Expected a list such as "
+            f"[{{'split': 'train', 'shards': 10}}], with each of {', '.join(FILE_TAGS)} at most once and 1 to {MOST_SHARDS:,} shards."
+        )
+    for split, shards in ((part["split"], part["shards"]) for part in splits):
         if problem.is_generate_per_split and split in problem.ordered_splits and shards != 1:
             raise UserError(
                 f"{problem.name}: dataset_splits gives the {FILE_TAGS[split]} set {shards} shards, but its records "
                 "keep the order of the text. Expected 1 shard."
             )
+
+
+def _is_split(part):
+    is_known = isinstance(part, dict) and part.get("split") in FILE_TAGS
+    return is_known and isinstance(part.get("shards"), int) and 1 <= part["shards"] <= MOST_SHARDS
 
 
 def _is_done(folder):

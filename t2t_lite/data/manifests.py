@@ -25,7 +25,7 @@ from t2t_lite.data.splits import FILE_TAGS
 from t2t_lite.errors import UserError, counted, shown
 from t2t_lite.files.safe_json import check_schema
 
-_MOST_SHARDS = 99_999  # maximum number of shards, since a shard's number has five digits in file names
+MOST_SHARDS = 99_999  # maximum number of shards, since a shard's number has five digits in file names
 _COUNTS = {str: int}
 _VOCABULARY = re.compile(r"vocab\.[^/\\]+")
 _BEGUN = {"request": dict, "to_learn?": [str]}
@@ -73,8 +73,8 @@ def read_manifest(path, features):
         where = f"{path}: splits: {shown(split)}"
         if split not in FILE_TAGS:
             raise UserError(f"{where}: no such split. Expected one of {', '.join(FILE_TAGS)}.")
-        if not 1 <= facts["shards"] <= _MOST_SHARDS:
-            raise UserError(f"{where}: {shown(facts['shards'])} shards. Expected 1 to {_MOST_SHARDS:,}.")
+        if not 1 <= facts["shards"] <= MOST_SHARDS:
+            raise UserError(f"{where}: {shown(facts['shards'])} shards. Expected 1 to {MOST_SHARDS:,}.")
         check_counts(facts, where)
     return manifest
 

@@ -108,6 +108,24 @@ def test_a_split_that_no_example_of_one_stream_falls_to_is_an_error(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    "splits",
+    [
+        [],
+        ["train"],
+        [{"split": "train"}],
+        [{"split": "dev", "shards": 1}],
+        2 * [{"split": "test", "shards": 1}],
+        *([{"split": "train", "shards": shards}] for shards in (0, 2.0, 100_000)),
+    ],
+)
+def test_splits_that_cannot_be_written_are_shown_before_any_file(tmp_path, monkeypatch, splits):
+    monkeypatch.setattr(ToyText, "dataset_splits", splits)
+    with pytest.raises(UserError, match=r"toy_text: dataset_splits is \[.*'split': 'train', 'shards': 10.*99,999"):
+        ToyText().generate_data(str(tmp_path), str(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
 def test_no_samples_is_an_error_and_leaves_no_records(tmp_path):
     class Nothing(ToyText):
         name = "nothing"
