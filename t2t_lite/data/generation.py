@@ -47,7 +47,8 @@ def _check_splits(problem):
     if not names or len({*names}) < len(splits):
         raise UserError(
             f"{problem.name}: dataset_splits is {shown(splits)}. Expected a list such as "
-            f"[{{'split': 'train', 'shards': 10}}], with each of {', '.join(FILE_TAGS)} at most once and 1 to {MOST_SHARDS:,} shards."
+            f"[{{'split': 'train', 'shards': 10}}], with each of {', '.join(FILE_TAGS)} at most once "
+            f"and 1 to {MOST_SHARDS:,} shards."
         )
     for split, shards in ((part["split"], part["shards"]) for part in splits):
         if problem.is_generate_per_split and split in problem.ordered_splits and shards != 1:
