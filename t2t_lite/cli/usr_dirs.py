@@ -87,6 +87,11 @@ def usr_dir_of(registered):
     return next((path for name, path in _IMPORTED.items() if f"{module}.".startswith(f"{name}.")), "")
 
 
+def import_paths():
+    """Returns the folders that another process must add to `sys.path` to import the users' folders by name."""
+    return [str(pathlib.Path(path).expanduser().resolve().parent) for path in {*_IMPORTED.values()}]
+
+
 def is_package_name(path: str) -> bool:
     """Returns whether a `--t2t_usr_dir` is a dotted package name, such as ours.problems, instead of a folder."""
     return re.fullmatch(r"\w+(\.\w+)+", path) is not None

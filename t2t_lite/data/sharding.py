@@ -25,6 +25,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2t_lite import files
+from t2t_lite.cli.usr_dirs import import_paths
 from t2t_lite.data.manifests import Facts, check_examples, check_facts
 from t2t_lite.data.record_format import SIDES, serialize
 from t2t_lite.errors import LOGGER, Failure, UserError, first_line
@@ -217,7 +218,8 @@ class _Runner:
             # The processes are not forked, because TensorFlow has already started threads.
             context = multiprocessing.get_context("spawn")
             try:
-                self._pool = concurrent.futures.ProcessPoolExecutor(self._num_workers, context, start_worker)
+                arguments = self._num_workers, context, start_worker, (import_paths(),)
+                self._pool = concurrent.futures.ProcessPoolExecutor(*arguments)
             except OSError as error:  # some containers have no /dev/shm, which the queues' semaphores need
                 LOGGER.warning(
                     f"--num_workers={self._num_workers}: other processes cannot be started ({first_line(error)}; "

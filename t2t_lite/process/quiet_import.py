@@ -51,13 +51,14 @@ def _import_trees(exec_module, module):
         exec_module(module)
 
 
-def start_worker():
+def start_worker(import_paths):
     """Initializes a worker process of a pool, and makes it exit when its parent exits for any reason.
 
     A spawned process first imports the module of this function, so the module must not import anything that prints
-    messages.
+    messages. `import_paths` is a list of folders, str, with modules that tasks may refer to, such as a user's encoder.
     """
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    sys.path += import_paths
     import_tensorflow()
 
 

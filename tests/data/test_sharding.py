@@ -1,17 +1,20 @@
 """Shards: everything once, shuffled by the seed alone, whatever the processes and the interruptions."""
 
 import errno
+import inspect
 import itertools
 import json
 import multiprocessing
 import os
 import pathlib
 import signal
+import sys
 
 import pytest
 import tensorflow as tf
 
 from t2t_lite import files
+from t2t_lite.cli import usr_dirs
 from t2t_lite.data import sharding
 from t2t_lite.errors import Failure, UserError
 from tests import faults
@@ -148,8 +151,12 @@ def test_a_text_keeps_its_order_in_one_shard(tmp_path):
 @pytest.mark.long
 @pytest.mark.slow  # two processes that import TensorFlow
 def test_processes_do_not_matter(tmp_path, capfd):
+    folder = tmp_path / "of a user"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(inspect.getsource(as_ids))
+    encode = sys.modules[usr_dirs.import_usr_dir(str(folder))].as_ids
     alone = write(tmp_path / "alone")
-    others = write(tmp_path / "others", range(50), encode=as_ids, num_workers=2)
+    others = write(tmp_path / "others", range(50), encode=encode, num_workers=2)
     assert capfd.readouterr().err == "", "what TensorFlow notes when it is imported is not shown"
     assert alone == others
     assert contents(tmp_path / "alone") == contents(tmp_path / "others")
