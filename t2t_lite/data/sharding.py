@@ -14,6 +14,7 @@ import itertools
 import json
 import multiprocessing
 import os
+import pickle
 import random
 import re
 import signal
@@ -198,7 +199,7 @@ class _Runner:
         try:
             for number, (function, *arguments) in enumerate(tasks):
                 wants_processes = number > 0 and (self._pool or starts_processes)
-                if not wants_processes or not self._start():
+                if not wants_processes or not self._start(arguments):
                     yield function(*arguments)
                     continue
                 if len(waiting) == 2 * self._num_workers:
@@ -212,18 +213,20 @@ class _Runner:
                 "Run the same command with a smaller --num_workers; it resumes from the finished chunks."
             ) from None
 
-    def _start(self):
-        """Starts the processes unless they run, and returns whether they run."""
+    def _start(self, arguments):
+        """Starts the processes unless they run, and returns whether they run; `arguments` are those of a task."""
         if self._pool is None and self._num_workers > 1:
             # The processes are not forked, because TensorFlow has already started threads.
-            context = multiprocessing.get_context("spawn")
+            context, needs = multiprocessing.get_context("spawn"), "an encoder that can be pickled"
             try:
-                arguments = self._num_workers, context, start_worker, (import_paths(),)
-                self._pool = concurrent.futures.ProcessPoolExecutor(*arguments)
-            except OSError as error:  # some containers have no /dev/shm, which the queues' semaphores need
+                pickle.dumps(arguments)
+                needs = "a writable /dev/shm"  # some containers have none, which the queues' semaphores need
+                options = self._num_workers, context, start_worker, (import_paths(),)
+                self._pool = concurrent.futures.ProcessPoolExecutor(*options)
+            except Exception as error:  # pickling a user's encoder may raise any exception
                 LOGGER.warning(
                     f"--num_workers={self._num_workers}: other processes cannot be started ({first_line(error)}; "
-                    "they need a writable /dev/shm). One process does all the work."
+                    f"they need {needs}). One process does all the work."
                 )
                 self._num_workers = 1
             else:

@@ -175,6 +175,14 @@ def test_one_process_does_all_where_none_can_be_started(tmp_path, monkeypatch, c
     assert record.getMessage().startswith("--num_workers=2: other processes cannot be started (")
 
 
+def test_one_process_encodes_with_what_cannot_be_sent_to_others(tmp_path, caplog):
+    write(tmp_path / "one")
+    write(tmp_path / "others", range(50), encode=lambda numbers: as_ids(numbers), num_workers=2)
+    assert contents(tmp_path / "others") == contents(tmp_path / "one")
+    (record,) = caplog.records
+    assert "they need an encoder that can be pickled" in record.getMessage()
+
+
 class Encoder:
     """As `as_ids`; notes what it has encoded. Later samples have more ids, so that later chunks are larger files."""
 
