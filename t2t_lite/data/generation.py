@@ -51,10 +51,10 @@ def _check_splits(problem):
             f"and 1 to {MOST_SHARDS:,} shards."
         )
     for split, shards in ((part["split"], part["shards"]) for part in splits):
-        if problem.is_generate_per_split and split in problem.ordered_splits and shards != 1:
+        if split in problem.ordered_splits and not (problem.is_generate_per_split and shards == 1):
             raise UserError(
-                f"{problem.name}: dataset_splits gives the {FILE_TAGS[split]} set {shards} shards, but its records "
-                "keep the order of the text. Expected 1 shard."
+                f"{problem.name}: the records of the {FILE_TAGS[split]} set keep the order of the text, see "
+                f"ordered_splits. Expected 1 shard, not {shards}, and is_generate_per_split = True."
             )
 
 
@@ -121,7 +121,7 @@ def _write(folder, tmp_dir, shards):
         "seed": problem.random_seed,
         "groups": [len(split_paths) for split_paths in shards.values()],
         "features": problem.record_features,
-        "is_ordered": problem.is_generate_per_split and split in problem.ordered_splits,
+        "is_ordered": split in problem.ordered_splits,
     }
     source = Source(problem, folder.path, tmp_dir, split)
     if problem.write_shards:

@@ -77,7 +77,11 @@ def test_a_class_that_says_something_impossible(tmp_path):
         problem.generate_data(str(tmp_path), str(tmp_path))
     problem = Plays()
     problem.dataset_splits = [{"split": DatasetSplit.TRAIN, "shards": 3}, {"split": DatasetSplit.EVAL, "shards": 2}]
-    with pytest.raises(UserError, match=r"plays: dataset_splits .*dev set 2 shards, .* Expected 1 "):
+    with pytest.raises(UserError, match=r"plays: .*dev set keep the order .* Expected 1 shard, not 2"):
+        problem.generate_data(str(tmp_path), str(tmp_path))
+    problem = Plays()
+    problem.is_generate_per_split = False  # the samples of all splits would be shuffled
+    with pytest.raises(UserError, match=r"plays: .*dev set keep the order .* is_generate_per_split = True"):
         problem.generate_data(str(tmp_path), str(tmp_path))
     assert not list(tmp_path.iterdir())
 
