@@ -23,8 +23,9 @@ from t2t_lite.corpora import plain_text
 from t2t_lite.data.problem import FILE_TAGS, ChoppedTextProblem, VocabType
 from t2t_lite.errors import LOGGER, UserError, counted, located
 from t2t_lite.problems.languagemodel import LanguagemodelOwn
+from t2t_lite.problems.own_corpus import read_pieces
 from t2t_lite.problems.own_settings import OwnSetting, own_settings
-from t2t_lite.text import vocabulary_files
+from t2t_lite.text.encoder_parts import mask_in, mask_of
 from t2t_lite.text.vocabulary import EOS_ID
 
 _MASK = "[MASK]"
@@ -48,8 +49,6 @@ class MaskedLmOwn(LanguagemodelOwn):
 
     def check_settings(self, values, paths):
         """See `OwnCorpus.check_settings`; also raises `UserError` if an existing vocabulary has no mask piece."""
-        from t2t_lite.text.encoder_parts import mask_of
-
         super().check_settings(values, paths)
         if values["vocab_type"] == VocabType.BYTE_LEVEL_BPE.value:
             raise UserError(
@@ -58,7 +57,7 @@ class MaskedLmOwn(LanguagemodelOwn):
             )
         for path in (values["vocab_from"] or {}).values():
             with located(f"--vocab_from: {path}"):
-                mask_of(vocabulary_files.open_encoder(path))
+                mask_in(read_pieces(path))
         unit, phrase_file = values.get("mask_unit"), values.get("phrase_file")
         if (unit == "phrase") != bool(phrase_file):
             flag = f"and --phrase_file={phrase_file}" if phrase_file else "without --phrase_file"
@@ -94,8 +93,6 @@ class MaskedLmOwn(LanguagemodelOwn):
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields the samples, then warns if the text itself contains the mask and the vocabulary encodes it as such."""
-        from t2t_lite.text.encoder_parts import mask_of
-
         encoder = self.feature_encoders(data_dir)["targets"]
         mask_id, mask = mask_of(encoder)
         count = 0

@@ -92,7 +92,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
                 " Remove one of the two flags."
             )
         paths = find_vocabularies(sources, values.get("languages") or ())
-        pieces = {side: count_pieces(path) for side, path in paths.items()}
+        pieces = {side: len(read_pieces(path)) for side, path in paths.items()}
         is_shared = paths["inputs"] == paths["targets"]
         if not is_shared and len(self.text_features) == 1:
             raise UserError(f"--vocab_from={','.join(sources)}: found two vocabularies. Expected one.")
@@ -208,7 +208,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         paths = path if isinstance(path, dict) else {self.text_features[0]: path}
         config = {
             "problem": self.name,
-            "vocab_size": count_pieces(paths[self.text_features[0]]),
+            "vocab_size": len(read_pieces(paths[self.text_features[0]])),
             "vocab_type": None,
             "max_samples_for_vocab": None,
             "files": {},
@@ -247,15 +247,20 @@ def find_vocabularies(paths, languages):
     return {side: path if "://" in path else os.path.abspath(path) for side, path in vocabularies.items()}
 
 
-def count_pieces(path):
-    """Returns the number of pieces in a vocabulary file. Raises `UserError` if the file is not a vocabulary."""
+def read_pieces(path):
+    """Returns the pieces in a vocabulary file, a list of str, whatever the ids of its special pieces are.
+
+    Raises `UserError` if the file is not a vocabulary.
+    """
     import sentencepiece
 
     if vocabulary_files.ending_of(path) != vocabulary_files.SENTENCEPIECE:
-        return vocabulary_files.open_encoder(path).vocab_size
+        encoder = vocabulary_files.open_encoder(path)
+        return encoder.pieces(range(encoder.vocab_size))
     model = files.read_bytes(path)
     try:
-        return sentencepiece.SentencePieceProcessor(model_proto=model).vocab_size()
+        processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        return processor.id_to_piece([*range(processor.vocab_size())])
     except (RuntimeError, ValueError):
         raise UserError(
             f"--vocab_from: {path}: not a SentencePiece model ({len(model):,} bytes). Expected the .model file that "

@@ -21,7 +21,7 @@ from t2t_lite.corpora.source_files import TABLES, holds_both, read_corpus
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, TranslateProblem
 from t2t_lite.data.splits import FLAGS
 from t2t_lite.errors import LOGGER, UserError, counted, shown
-from t2t_lite.problems.own_corpus import OwnCorpus, count_pieces
+from t2t_lite.problems.own_corpus import OwnCorpus, read_pieces
 from t2t_lite.problems.own_problem import kept
 from t2t_lite.problems.own_settings import SENTENCEPIECE, WEIGHT, OwnSetting, own_settings
 from t2t_lite.settings.ranges import Range, typed_value
@@ -105,7 +105,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         for side, path in sources.items():
             files.write_bytes(path, vocabularies[side])
         languages = check_languages(languages, ())
-        target_size = None if is_shared else count_pieces(sources["targets"])
+        target_size = None if is_shared else len(read_pieces(sources["targets"]))
         self.hold_vocabulary(folder, sources, format=2, languages=languages, target_vocab_size=target_size)
         for path in set(sources.values()):
             files.remove(path)

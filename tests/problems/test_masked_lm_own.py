@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+import sentencepiece
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError
@@ -169,6 +170,17 @@ def test_a_vocabulary_without_a_mask_is_refused(folder, tmp_path):
     text = [f"{folder}/a.txt"]
     with pytest.raises(UserError, match=r"--vocab_from: .*vocab.model: The vocabulary .* \[MASK\]"):
         registry.problem("masked_lm_own").configure(text, text, vocab_from=[str(tmp_path / "vocab.model")])
+
+
+def test_a_mask_is_found_in_a_sentencepiece_model_with_special_ids_of_its_own(folder, tmp_path):
+    sentencepiece.SentencePieceTrainer.train(  # unknown, <s> and </s> are 0, 1 and 2, and there is no padding
+        sentence_iterator=iter(TEXT.splitlines()), model_prefix=str(tmp_path / "own"), vocab_size=70,
+        user_defined_symbols=["[MASK]"],
+    )  # fmt: skip
+    problem, text = registry.problem("masked_lm_own"), [f"{folder}/a.txt"]
+    problem.configure(text, text, vocab_from=[str(tmp_path / "own.model")])
+    problem.get_or_create_vocab(str(tmp_path), str(tmp_path))
+    assert mask_of(problem.feature_encoders(str(tmp_path))["inputs"])[1] == "[MASK]"
 
 
 def test_other_phrases_over_finished_data_are_refused(tmp_path):
