@@ -180,7 +180,7 @@ class Problem:
 
     # Generation.
 
-    def generate_data(self, data_dir: str, tmp_dir: str, task_id: int = -1) -> None:
+    def generate_data(self, data_dir: str | os.PathLike, tmp_dir: str | os.PathLike, task_id: int = -1) -> None:
         """Writes the vocabulary, shards and manifest into `data_dir`. Does nothing if they are already complete.
 
         Raises:
@@ -321,7 +321,7 @@ class Problem:
         return batch
 
     def dataset(
-        self, data_dir: str, split: str = DatasetSplit.TRAIN, hparams: HParams | str | None = None
+        self, data_dir: str | os.PathLike, split: str = DatasetSplit.TRAIN, hparams: HParams | str | None = None
     ) -> tf.data.Dataset:
         """Returns the batches of a split for Keras' `fit` and `evaluate`: see `t2t_lite.data.records`."""
         from t2t_lite.data.records import fit_dataset

@@ -1,6 +1,7 @@
 """Generates a problem's vocabulary, shards and manifest. An interrupted run can be resumed and gives the same files."""
 
 import itertools
+import os
 import re
 
 import numpy as np
@@ -28,7 +29,7 @@ def generate(problem, data_dir, tmp_dir):
         UserError: `data_dir` contains data that were generated with different settings (the message names the first
             difference), or the input is invalid.
     """
-    folder = DataFolder(problem, data_dir)
+    folder = DataFolder(problem, os.fspath(data_dir) or os.curdir)
     _check_splits(problem)
     files.check_outputs(problem.source_files(), {"--data_dir": folder.outputs()})
     if not folder.is_begun() and _is_done(folder):
@@ -37,7 +38,7 @@ def generate(problem, data_dir, tmp_dir):
         if _is_done(folder):  # another process has just finished, or was killed before it cleaned up
             folder.end()
         else:
-            files.check_writable(data_dir)
+            files.check_writable(folder.path)
             _write_all(folder, tmp_dir)
 
 

@@ -277,7 +277,7 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
 
     Args:
         problem: Problem; its `preprocess_example`, `_rev`, `_copy` and `corrupt` are applied.
-        data_dir: str, the folder that t2t-datagen wrote.
+        data_dir: path of the folder that t2t-datagen wrote.
         split: "train" gives an endless stream in a new order for each pass (set `fit`'s `steps_per_epoch`), the same
             stream as in t2t-trainer on one replica. "eval" (or "dev") and "test" give one pass.
         hparams: HParams, or the name of a set. Only batch_size (tokens), max_length, min_length, random_seed,
@@ -296,11 +296,11 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
             f"{problem.full_name}: `fit` cannot distribute masked ids over {replicas} replicas. Use one replica, or "
             "the Trainer."
         )
-    records = Records(problem, data_dir, split)
+    records = Records(problem, os.fspath(data_dir) or os.curdir, split)
     if split == DatasetSplit.TRAIN:
         records.check_training(hparams)
     else:
         records.check()
-    batches = records.batches(hparams, problem.get_feature_encoders(data_dir))
+    batches = records.batches(hparams, problem.get_feature_encoders(records.data_dir))
     fit_labels = registry.task_of(problem).fit_labels
     return batches.map(lambda batch: (batch, fit_labels(batch, problem.features)))

@@ -4,6 +4,7 @@
 import json
 import logging
 import os
+import pathlib
 import types
 from unittest import mock
 
@@ -137,6 +138,15 @@ def test_no_samples_is_an_error_and_leaves_no_records(tmp_path):
         Nothing().generate_data(str(tmp_path), str(tmp_path))
     assert not list(tmp_path.glob("*dev*"))
     assert not (tmp_path / "nothing-manifest.json").exists()
+
+
+@pytest.mark.parametrize("data_dir", ["", pathlib.Path("d")])
+def test_the_folder_may_be_the_working_directory_or_an_object_of_pathlib(tmp_path, monkeypatch, data_dir):
+    monkeypatch.chdir(tmp_path)
+    ToyBytes().generate_data(data_dir, pathlib.Path("t"))
+    folder = tmp_path / data_dir
+    assert not list(folder.glob("*.chunk*")) and len(list(folder.glob("toy_bytes-*"))) == 5
+    assert next(iter(ToyBytes().dataset(data_dir, "eval")))
 
 
 def test_finished_data_is_left_alone(tmp_path, caplog):
