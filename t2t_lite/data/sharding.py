@@ -9,6 +9,7 @@ interruption changes a byte of the shards.
 import collections
 import concurrent.futures
 import contextlib
+import copy
 import hashlib
 import itertools
 import json
@@ -109,7 +110,8 @@ class Chunks:
         """Yields one task per chunk; the result of each task must be passed to `add`."""
         samples = iter(samples)
         for number in itertools.count():
-            chunk = list(itertools.islice(samples, self.size))
+            # the samples are copied, because a generator may change and yield the same dict again
+            chunk = [copy.copy(sample) for sample in itertools.islice(samples, self.size)]
             if not chunk:
                 return
             path = chunk_path(self._paths, number)

@@ -76,6 +76,18 @@ def test_records_have_the_named_features_alone(tmp_path):
     assert contents(tmp_path) == contents(tmp_path / "same")
 
 
+def test_a_sample_that_its_generator_changes_and_yields_again_is_several(tmp_path):
+    def samples():
+        sample = {}
+        for example in EXAMPLES:
+            sample.update(example)
+            yield sample
+
+    write(tmp_path)
+    write(tmp_path / "same", samples())
+    assert contents(tmp_path / "same") == contents(tmp_path)
+
+
 def test_few_examples_are_dealt_evenly(tmp_path):
     assert [shard["examples"] for shard in write(tmp_path, EXAMPLES[:3], groups=[1, 1, 1])] == [1, 1, 1]
 
