@@ -269,6 +269,8 @@ class OwnProblem(Problem):
     def generate_data(self, data_dir, tmp_dir, task_id=-1):
         """See `Problem.generate_data`; if `configure` was not called, the configuration in the data folder is used."""
         config = self.read_config(data_dir)
+        if not config["files"]:  # the folder of an imported model, which has a vocabulary but no corpus
+            self.check_files(dict.fromkeys(FLAGS, ()))
         if self.skip_bad_lines:
             config["skip_bad_lines"] = True
         self.skip_bad_lines = config.get("skip_bad_lines") is True

@@ -238,6 +238,8 @@ def test_a_vocabulary_is_used_again(tmp_path, files):
         for problem, folder in ((first, "a"), (second, "b"), (again, "moved"))
     ]
     assert len(set(found)) == 1 and again.sequence_length == 64
+    with pytest.raises(UserError, match="languagemodel_own: missing --train_files"):  # there is no corpus
+        again.generate_data(str(tmp_path / "moved"), str(tmp_path))
     with pytest.raises(UserError, match=r"--vocab_size together with --vocab_from"):
         registry.problem("languagemodel_own").configure(vocab_from=[str(tmp_path / "a")], vocab_size=300, **files)
 
