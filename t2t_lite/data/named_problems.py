@@ -101,7 +101,7 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, attributes=None)
 
     for name in names:
         problem = registry.problem(name)
-        vars(problem).update({"num_workers": os.cpu_count() or 1, **(attributes or {})})
+        vars(problem).update({"num_workers": _count_cores(), **(attributes or {})})
         # The global generators are seeded for users' problems that sample from them. They are seeded before each
         # problem, so that the order of the problems does not matter.
         random.seed(problem.random_seed)
@@ -110,6 +110,11 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, attributes=None)
             problem.configure(**arguments)
         files.make_folder(tmp_dir)
         problem.generate_data(data_dir, tmp_dir)
+
+
+def _count_cores():
+    """Returns the number of cores that this process may use, which a cluster's scheduler or a container may limit."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def datagen_command(problem, data_dir):

@@ -41,9 +41,10 @@ def generated(tmp_path):
     return generated
 
 
-def test_without_flags_all_is_generated_by_all_cores(generated, tmp_path):
+def test_without_flags_all_is_generated_by_all_cores_that_the_process_may_use(generated, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {3, 5, 7}, raising=False)
     (seen,) = generated()
-    assert (seen["max_cases"], seen["num_workers"], seen.get("write_shards")) == (0, os.cpu_count(), None)
+    assert (seen["max_cases"], seen["num_workers"], seen.get("write_shards")) == (0, 3, None)
     assert (seen["random_seed"], "configured" in seen) == (Problem.random_seed, False)
     assert (seen["data_dir"], seen["tmp_dir"]) == (str(tmp_path / "data"), str(tmp_path / "tmp"))
     assert (tmp_path / "tmp").is_dir()
