@@ -279,8 +279,10 @@ def _fingerprint(samples):
     return hashlib.sha256(json.dumps(samples, default=_as_json).encode()).hexdigest()
 
 
-def _as_json(value):  # an object of any other type may have a text that contains its address
-    return str(value) if isinstance(value, np.ndarray | np.generic | bytes) else type(value).__name__
+def _as_json(value):
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()  # all numbers; `str` would abbreviate a long array
+    return str(value) if isinstance(value, bytes) else type(value).__name__  # `str` may contain an object's address
 
 
 def _write_chunk(path, samples, groups, seed, encode, features):

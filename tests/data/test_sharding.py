@@ -10,6 +10,7 @@ import pathlib
 import signal
 import sys
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -293,6 +294,18 @@ def test_another_source_is_noticed(tmp_path):
             write(tmp_path, samples)
         assert not list(tmp_path.iterdir()), "the next run would take a shard that is there for its own"
         write(tmp_path)
+
+
+def test_another_number_in_the_middle_of_a_long_array_is_noticed(tmp_path):
+    def samples(number, is_stopped):
+        yield from [{"inputs": np.array([2] * 1000 + [number] + [3] * 1000), "targets": [4, 1]}] * 8
+        if is_stopped:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path, samples(5, True))
+    with pytest.raises(sharding.ChangedSource):
+        write(tmp_path, samples(6, False))
 
 
 def test_a_bad_sample_leaves_nothing(tmp_path):
