@@ -181,8 +181,8 @@ class OwnProblem(Problem):
             value = config.get(key)
             if not (setting.is_kept(value) and self.fits(key, value)):
                 raise UserError(
-                    f"{path}: {key!r} is missing or has the wrong type: {shown(value)}. Copy the file again, or run "
-                    "t2t-datagen."
+                    f"{path}: {key!r} is missing or has the wrong type: {shown(value)}. Copy the file again, or "
+                    "delete it and run t2t-datagen with all its flags."
                 )
         return config
 

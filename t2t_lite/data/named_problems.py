@@ -53,7 +53,7 @@ def select_problems(patterns, excluded=(), keeps_suffix=False):
             names.append(registry.problem(word).full_name)
             continue
         base = registry.problem(word).name if not word.endswith("*") else word
-        if base != word and base == base.rstrip("*"):
+        if base != word:
             LOGGER.info(f"{word}: uses the records of {base}; training applies {word[len(base) :]} when it reads them")
         matches = fnmatch.filter(registered, base)
         if not matches:
