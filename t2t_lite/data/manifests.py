@@ -205,7 +205,7 @@ def _fault(example, features):
         return f"is {shown(example)}"
     for name in features:
         ids = example.get(name, ())
-        if not isinstance(ids, list | tuple | np.ndarray):
+        if not isinstance(ids, list | tuple | np.ndarray) or getattr(ids, "shape", None) == ():
             return f"has {shown(ids)} as {name}"
         if not len(ids):
             return f"has no id in {name}"

@@ -107,6 +107,7 @@ def test_what_is_remembered_of_own_files(finished, tmp_path):
         ({"inputs": [6, 1], "targets": [6.0, 1]}, "the id 6.0 in targets"),
         ({"inputs": "text", "targets": [1]}, "'text' as inputs"),
         ({"inputs": 7, "targets": [1]}, "7 as inputs"),
+        ({"inputs": np.array(7), "targets": [1]}, r"array\(7\) as inputs"),
         ([1, 2], r"\[1, 2\]"),
         (None, "None"),
     ],
