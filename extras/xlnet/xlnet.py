@@ -187,6 +187,7 @@ class XLNet(EncoderModel):
     def _rows(self, inputs):
         """Appends the last position; returns (ids, whether they are not padding, segments), each [B, S + 1]."""
         ids = ops.convert_to_tensor(inputs)
+        ids = ops.cast(ids, keras.backend.result_type(ids.dtype, "int32"))  # fits `last_id`
         count = ops.expand_dims(_lengths(ids), 1)
         row = ops.pad(ids, ((0, 0), (0, 1)))
         at = ops.expand_dims(ops.arange(shape_of(row)[1], dtype="int32"), 0)

@@ -128,6 +128,12 @@ def test_a_row_is_read_from_its_last_position():
     np.testing.assert_allclose(logits_of(model, {"inputs": inputs}), model.class_head(last), atol=1e-6)
 
 
+def test_the_last_id_may_be_too_large_for_the_dtype_of_the_ids():
+    model = XLNet(**SMALL | {"vocab_size": 400, "last_id": 300}, head="class", target_vocab_size=3)
+    expected, found = (model({"inputs": padded(INPUTS).astype(dtype)}) for dtype in ("int32", "uint8"))
+    np.testing.assert_array_equal(*map(ops.convert_to_numpy, (found, expected)))
+
+
 def test_shapes_are_those_of_symbolic_calls(model, head):
     batch = batch_of(head)
     symbolic = {f: keras.Input(a.shape[1:], dtype="int32", batch_size=len(a)) for f, a in batch.items()}
