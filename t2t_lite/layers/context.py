@@ -140,9 +140,7 @@ def results_or_loss(results):
 
 def mean_cost(cost, nonpadding):
     """Averages a cost, float32 [B, T], over non-padding positions, bool [B, T], or over all positions if this is ()."""
-    if isinstance(nonpadding, tuple):
-        return ops.mean(cost)
-    is_there = ops.cast(nonpadding, cost.dtype)
+    is_there = ops.ones_like(cost) if isinstance(nonpadding, tuple) else ops.cast(nonpadding, cost.dtype)
     return ops.sum(cost * is_there) / ops.maximum(ops.sum(is_there), 1)
 
 

@@ -130,6 +130,12 @@ def test_without_a_context_the_cost_is_a_loss_in_training():
         assert call.losses == []
 
 
+def test_an_empty_batch_has_no_cost():
+    layer = mixture(loss_coef=0.5)
+    layer(X[:0], training=True)
+    assert [array(loss) for loss in layer.losses] == [0]
+
+
 def test_the_load_is_the_probability_that_an_expert_is_chosen():
     """Of noise drawn again for one expert, the others' being what they were: as often as it happens."""
     layer = mixture()
