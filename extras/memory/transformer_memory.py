@@ -5,6 +5,7 @@ from typing import ClassVar
 import keras
 from keras import ops
 
+from t2t_lite.errors import UserError
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.models.arguments import shared_options
@@ -95,11 +96,15 @@ class TransformerMemory(TransformerLM):
 
         Returns:
             float32 logits [B, T, vocab_size]; with a state, {"targets": logits, "state": the next state}.
+
+        Raises:
+            UserError: the blocks of a pattern, such as local_1d, would begin elsewhere than in one pass.
         """
         if (state := inputs.get(STATE)) is None:
             return super().call(inputs, training)
         self.check_inputs(inputs)
         visible = ops.cast(state["visible"], "bool")
+        self._check_blocks(inputs["targets"].shape[1], visible.shape[1])
         before = [{"earlier": memory, "visible": visible} for memory in state["memory"]]
         x, (states,), *beside = self._read(inputs, training, before, return_hidden_states=True)
         is_there = ops.ones(shape_of(x)[:2], "bool")
@@ -108,6 +113,17 @@ class TransformerMemory(TransformerLM):
             "visible": _last(visible, is_there),
         }
         return self.outputs(self.logits(x), *beside, **{STATE: new})
+
+    def _check_blocks(self, segment, memory):
+        """Raises `UserError` if the lengths, int or None if unknown, would shift the blocks of an attention pattern."""
+        for layer in self.decoder.layers:
+            period = getattr(getattr(layer.self_attention.layer, "pattern", None), "period", 1)
+            if any(length is not None and length % period for length in (segment, memory)):
+                raise UserError(
+                    f"self_attention_type: the blocks of a pattern repeat every {period} positions, and would be "
+                    f"shifted by segments of {segment} positions with a memory of {memory}. Expected multiples of "
+                    f"{period} as segment_length and memory_length, or a type that depends only on distances."
+                )
 
     def compute_mask(self, inputs, mask=None):
         """Returns bool [B, T], True where the target is not padding; with a state, returns None."""

@@ -78,7 +78,7 @@ class Fixed(Pattern):
         check_required_sizes(stride=stride, summary=summary)
         if summary > stride:
             raise ValueError(f"`summary` must be at most `stride`={stride}: received summary={summary}.")
-        self.stride, self.summary = stride, summary
+        self.stride, self.summary, self.period = stride, summary, stride
 
     def visible(self, i, j, end, causal):
         """Returns whether position i sees position j; for the arguments, see `Pattern.visible`."""

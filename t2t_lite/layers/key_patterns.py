@@ -1,5 +1,7 @@
 """Attention patterns, which determine the keys that a query sees, such as all keys or only its neighbours."""
 
+import math
+
 from keras import ops
 
 from t2t_lite.layers.checks import check_required_sizes, shape_of
@@ -22,9 +24,12 @@ class Pattern(Kind):
 
     Attributes:
         needs_order: bool, whether queries never see later keys. An encoder cannot use such a pattern.
+        period: int. The visible keys stay the same if all positions are shifted by a multiple of this number; 1 if they
+            depend only on distances.
     """
 
     needs_order = False
+    period = 1
 
     @property
     def is_full(self):
@@ -216,6 +221,7 @@ class HeadPatterns(Pattern):
 
     def __init__(self, patterns: list, num_heads: int):
         self.patterns, self.heads_each = patterns, num_heads // len(patterns)
+        self.period = math.lcm(*(pattern.period for pattern in patterns))
 
     def build(self, layer):
         """Creates a dropout layer for each pattern, because a single layer would use one mask for all patterns."""

@@ -58,6 +58,34 @@ def test_segments_of_any_length_are_one_pass(norm, kind, position):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "kind, period",
+    [
+        ({"type": "fixed", "stride": 4}, 4),
+        ({"type": "local_1d", "block_length": 4}, 4),
+        ({"type": "local_2d", "block_height": 1, "block_width": 2, "image_width": 4, "blocks_above": 2}, 4),
+        ({"pattern": [{"type": "local_1d", "block_length": 2}, {"type": "fixed", "stride": 4}]}, 4),
+        ({"type": "strided", "stride": 4}, 1),
+        ({"type": "window", "neighborhood": 3}, 1),
+    ],
+    ids=["fixed", "local_1d", "local_2d", "by heads", "strided", "window"],
+)
+def test_blocks_begin_where_they_begin_in_one_pass_or_are_refused(kind, period):
+    pytest.importorskip("t2t_lite.extras.images")
+    pytest.importorskip("t2t_lite.extras.sparse")
+    model, odd = made("post", kind), made("post", kind, memory_length=LENGTH + 1)
+    odd.set_weights(model.get_weights())
+    one = array(model({"targets": IDS}))
+    np.testing.assert_allclose(read(model, [4, 8, 12])[0], one, atol=1e-5)
+    for other, lengths in ((model, [6] * 4), (odd, [8] * 3)):
+        if period == 1:
+            np.testing.assert_allclose(read(other, lengths)[0], one, atol=1e-5)
+        else:
+            with pytest.raises(UserError, match=f"Expected multiples of {period}"):
+                read(other, lengths)
+
+
+@pytest.mark.slow
 def test_the_memory_holds_the_inputs_of_each_layer_at_the_last_positions():
     model = made(memory_length=6)
     _, state = read(model, [4] * 4)
