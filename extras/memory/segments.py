@@ -75,6 +75,8 @@ class SegmentBatches(ExampleBatches):
         """Returns the `CarriedState` of a run, or None if its model has no state."""
         if model.initial_state(1, training=True) is None:
             return None
+        if check_lengths := getattr(model, "check_lengths", None):
+            check_lengths(self.length)
         return CarriedState(model, self.rows, [device for device in devices for _ in range(accumulation)])
 
     def first_state(self, model):

@@ -32,7 +32,7 @@ class TransformerMemory(TransformerLM):
 
     Raises:
         ValueError: an argument is out of its range, or positions are absolute; the message states the argument's name
-            and value.
+            and value. Also if the memory would shift the blocks of a pattern such as local_1d: see `check_lengths`.
 
     Example:
         >>> model = TransformerMemory(vocab_size=20, hidden_size=8, filter_size=16, num_heads=2, num_layers=1)
@@ -72,6 +72,28 @@ class TransformerMemory(TransformerLM):
                 "`position` must be none or rotary, because a memory has no absolute positions: received "
                 f"position={position!r}."
             )
+        self.check_lengths(self.config["memory_length"], self.config["eval_memory_length"])
+
+    def check_lengths(self, *lengths):
+        """Checks that segments and memories of some lengths do not shift the blocks of attention patterns.
+
+        In one pass, blocks begin at multiples of their size, counted from the beginning of the text.
+
+        Args:
+            *lengths: int, or None if a length is unknown.
+
+        Raises:
+            UserError: a length is not a multiple of the period of a pattern.
+        """
+        for layer in self.decoder.layers:
+            period = getattr(getattr(layer.self_attention.layer, "pattern", None), "period", 1)
+            for length in lengths:
+                if length is not None and length % period:
+                    raise UserError(
+                        f"A segment or a memory of {length} positions would shift the blocks of the self-attention, "
+                        f"which repeat every {period} positions. Expected multiples of {period} as segment_length and "
+                        "memory_length, or attention that depends only on distances."
+                    )
 
     @property
     def context_length(self):
@@ -98,13 +120,13 @@ class TransformerMemory(TransformerLM):
             float32 logits [B, T, vocab_size]; with a state, {"targets": logits, "state": the next state}.
 
         Raises:
-            UserError: the blocks of a pattern, such as local_1d, would begin elsewhere than in one pass.
+            UserError: see `check_lengths`.
         """
         if (state := inputs.get(STATE)) is None:
             return super().call(inputs, training)
         self.check_inputs(inputs)
         visible = ops.cast(state["visible"], "bool")
-        self._check_blocks(inputs["targets"].shape[1], visible.shape[1])
+        self.check_lengths(inputs["targets"].shape[1])
         before = [{"earlier": memory, "visible": visible} for memory in state["memory"]]
         x, (states,), *beside = self._read(inputs, training, before, return_hidden_states=True)
         is_there = ops.ones(shape_of(x)[:2], "bool")
@@ -113,17 +135,6 @@ class TransformerMemory(TransformerLM):
             "visible": _last(visible, is_there),
         }
         return self.outputs(self.logits(x), *beside, **{STATE: new})
-
-    def _check_blocks(self, segment, memory):
-        """Raises `UserError` if the lengths, int or None if unknown, would shift the blocks of an attention pattern."""
-        for layer in self.decoder.layers:
-            period = getattr(getattr(layer.self_attention.layer, "pattern", None), "period", 1)
-            if any(length is not None and length % period for length in (segment, memory)):
-                raise UserError(
-                    f"self_attention_type: the blocks of a pattern repeat every {period} positions, and would be "
-                    f"shifted by segments of {segment} positions with a memory of {memory}. Expected multiples of "
-                    f"{period} as segment_length and memory_length, or a type that depends only on distances."
-                )
 
     def compute_mask(self, inputs, mask=None):
         """Returns bool [B, T], True where the target is not padding; with a state, returns None."""

@@ -253,6 +253,14 @@ def test_training_and_evaluation_have_memories_of_their_own_lengths(data, traini
     assert source(data).carried(registry.model("transformer_lm")(20, num_heads=2), ["CPU:0"], 1) is None
 
 
+def test_segments_that_would_shift_the_blocks_of_attention_are_refused(data):
+    pytest.importorskip("t2t_lite.extras.sparse")
+    kind = {"type": "fixed", "stride": 2 * LENGTH}
+    model = TransformerMemory(20, memory_length=2 * LENGTH, hidden_size=8, num_heads=2, self_attention=kind)
+    with pytest.raises(UserError, match=f"of {LENGTH} positions would shift the blocks"):
+        source(data).carried(model, ["CPU:0"], 1)
+
+
 @pytest.mark.parametrize("shape", [(2, ROWS), ()])
 def test_a_state_without_the_rows_in_front_is_refused(data, shape):
     class Wrong(registry.model("user_memory")):
