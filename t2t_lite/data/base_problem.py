@@ -190,6 +190,8 @@ class Problem:
 
         if task_id >= 0:
             raise UserError(f"{self.name}: generation cannot be divided into tasks. Remove --task_id.")
+        if not self.overrides("feature_encoders"):
+            self.feature_encoders(data_dir)  # raises an error now instead of after hours of generation
         generation.generate(self, data_dir, tmp_dir)
         self._encoders.clear()  # the vocabulary may have been learned again
 

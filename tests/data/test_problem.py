@@ -191,6 +191,8 @@ def test_defaults_are_tensor2tensors_and_what_must_be_written_is_named(tmp_path)
             call()
     with pytest.raises(UserError, match=r"toy_bytes: .*--task_id"):
         ToyBytes().generate_data(str(tmp_path), str(tmp_path), task_id=0)
+    with pytest.raises(NotImplementedError, match="Problem: define feature_encoders"):
+        Problem().generate_data(str(tmp_path), str(tmp_path))
     assert not list(tmp_path.iterdir())
 
 
