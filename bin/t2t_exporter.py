@@ -14,6 +14,7 @@ import sys
 from t2t_lite.bin import _app, _trained
 from t2t_lite.cli import commands
 from t2t_lite.cli.commands import Mode, check_mode
+from t2t_lite.cli.flags import as_typed
 from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.settings.ranges import COMPUTE_DTYPES
 
@@ -111,7 +112,7 @@ def run(flags):
     # Use the dtype of the export, even if this machine is slow at computing in that dtype.
     dtype = "bfloat16" if flags.weights_dtype == "bfloat16" else None
     answerer = by_task.load(runs, flags.data_dir, dtype)
-    words = [f"--{name}={flags[name].value}" for name in flags if flags[name].present]
+    words = [as_typed(name, flags[name].value) for name in flags if flags[name].present]
     card = {"license": flags.license if "license" in flags else "", "command": shlex.join(["t2t-exporter", *words])}
     names = {name: getattr(settings.search, name) for name in names} | features
     longest = None if settings.max_input_size == -1 else settings.max_input_size

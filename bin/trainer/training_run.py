@@ -4,6 +4,7 @@ import dataclasses
 
 from t2t_lite.bin._setting_flags import hparams_changes
 from t2t_lite.bin.trainer.training_flags import also_asked, inexact_flags, recall, trainer_settings
+from t2t_lite.cli.flags import as_typed
 from t2t_lite.errors import UserError
 
 
@@ -59,7 +60,7 @@ def make_trainer(flags, output_dir, random_seed, *, changes=None, metric=None, s
         keep_batches_a_step="gradient_accumulation_steps" not in parse_assignments(flags.hparams, "--hparams"),
         warm_start_from=flags.warm_start_from or "",
         usr_dir=flags.t2t_usr_dir or settings.get("usr_dir", ""),
-        flags_text="".join(f"--{name}={flags[name].value}\n" for name in flags if flags[name].present),
+        flags_text="".join(f"{as_typed(name, flags[name].value)}\n" for name in flags if flags[name].present),
         also_asked=also_asked(flags),
         remembers=flags.schedule != "test",
         stop_when=stop_when,

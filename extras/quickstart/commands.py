@@ -14,7 +14,8 @@ import typing
 
 from t2t_lite import files
 from t2t_lite.cli.console import stop_on_signal
-from t2t_lite.errors import Failure, UserError, flag_list
+from t2t_lite.cli.flags import as_typed
+from t2t_lite.errors import Failure, UserError
 from t2t_lite.files.request import Request
 from t2t_lite.process.quiet_import import import_tensorflow
 
@@ -162,8 +163,8 @@ def read_plan(output_dir, request):
     plan = Plan(*map(stored.get, Plan._fields))
     if found := Request(request, plan.request).first:
         raise UserError(
-            f"{path}: begun with {flag(found.name, found.there)}, but you requested "
-            f"{flag(found.name, found.asked)}. Choose another --output_dir, or repeat the earlier flags."
+            f"{path}: begun with {_flag(found.name, found.there)}, but you requested "
+            f"{_flag(found.name, found.asked)}. Choose another --output_dir, or repeat the earlier flags."
         )
     return plan
 
@@ -178,13 +179,8 @@ def _path(output_dir):
     return os.path.join(output_dir, "quickstart.json")
 
 
-def flag(name, value):
-    """Returns a flag as it is typed, such as --languages=en,de, or "no --languages" for None and []."""
-    if value in (None, []):
-        return f"no --{name}"
-    value = str(value).lower() if isinstance(value, bool) else value
-    text = flag_list(value) if isinstance(value, list) else str(value)
-    return f"--{name}={text}"
+def _flag(name, value):
+    return f"no --{name}" if value in (None, []) else as_typed(name, value)
 
 
 def write_texts(problem, data_dir, split, paths):

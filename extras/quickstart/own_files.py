@@ -7,6 +7,7 @@ import shutil
 import time
 
 from t2t_lite import registry
+from t2t_lite.cli.flags import as_typed
 from t2t_lite.data.manifests import find_manifest
 from t2t_lite.errors import LOGGER
 from t2t_lite.extras.quickstart import commands
@@ -48,7 +49,7 @@ def run_own_files(output_dir, corpus, minutes):
     data, train, probe, export_dir = (os.path.join(output_dir, name) for name in ("data", "train", "probe", "export"))
 
     commands.step("1. Learning a vocabulary from the pairs, and writing records")
-    corpora = [commands.flag(name, value) for name, value in given.items()]
+    corpora = [as_typed(name, value) for name, value in given.items()]
     size = [f"--vocab_size={plan.vocab_size}"] if plan.vocab_size else []
     commands.run("t2t-datagen", f"--problem={_PROBLEM}", f"--data_dir={data}", *corpora, *size)
     commands.write_plan(output_dir, plan)

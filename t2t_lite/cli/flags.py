@@ -8,7 +8,7 @@ import stat
 
 from absl import flags as absl_flags
 
-from t2t_lite.errors import UserError, located
+from t2t_lite.errors import UserError, flag_list, located
 from t2t_lite.files import file_errors
 from t2t_lite.settings.ranges import Choices, Range, typed_text, typed_value
 
@@ -231,6 +231,11 @@ class _Flag(absl_flags.Flag):
 
     def _parse(self, argument):
         return self.convert(f"--{self.name}", argument)
+
+
+def as_typed(name, value):
+    """Returns a flag as it is typed, such as --languages=en,de for the value ["en", "de"]."""
+    return f"--{name}={flag_list(map(str, value)) if isinstance(value, list) else value}"
 
 
 def _typed(kind, limits):

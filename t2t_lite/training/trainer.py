@@ -76,8 +76,8 @@ class Trainer:
             "transformer".
         hparams: HParams, or the name of an hparams set. If None, a new run uses the hyperparameters of `hparams_set`.
         hparams_set: str, the name of the hparams set.
-        data_dir: str, the folder where t2t-datagen wrote the records and the vocabulary.
-        output_dir: str, the folder for checkpoints and logs.
+        data_dir: path of the folder where t2t-datagen wrote the records and the vocabulary.
+        output_dir: path of the folder for checkpoints and logs.
         evaluation: EvaluationSettings, or None to not evaluate while training. Without this argument, a resumed run
             keeps its settings, and a new run has the defaults. The same holds for the next three arguments.
         checkpoints: CheckpointSettings.
@@ -110,8 +110,8 @@ class Trainer:
     model: str | None = None
     hparams: HParams | str | None = None
     hparams_set: str | None = None
-    data_dir: str = ""
-    output_dir: str = ""
+    data_dir: str | os.PathLike = ""
+    output_dir: str | os.PathLike = ""
     evaluation: EvaluationSettings | None = NOT_GIVEN["evaluation"]
     checkpoints: CheckpointSettings = NOT_GIVEN["checkpoints"]
     devices: DeviceSettings = NOT_GIVEN["devices"]
@@ -119,12 +119,17 @@ class Trainer:
     inexact: tuple = ()
     allow_hparams_change: bool = False
     keep_batches_a_step: bool = True
-    warm_start_from: str = ""
+    warm_start_from: str | os.PathLike = ""
     usr_dir: str = ""
     flags_text: str = ""
     also_asked: dict | None = None
     remembers: bool = True
     stop_when: Callable | None = None
+
+    def __post_init__(self):
+        for name in ("data_dir", "output_dir", "warm_start_from"):
+            if path := getattr(self, name):
+                setattr(self, name, os.fspath(path))
 
     def train(self, train_steps: int | None = None) -> dict[str, float]:
         """Trains until step `train_steps`, counted from the start of the run.

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from t2t_lite.cli.flags import Flags
+from t2t_lite.cli.flags import Flags, as_typed
 from t2t_lite.errors import UserError
 from t2t_lite.settings.ranges import Range
 
@@ -68,6 +68,8 @@ def test_what_a_flag_reads(flags, words, name, value):
     flags.parse(words)
     assert flags.values[name].value == value and flags.values[name].present
     others = {other: flags.values[other] for other in flags.values if other != name}
+    flags.parse([as_typed(name, value)])
+    assert flags.values[name].value == value
     assert all(flag.value == flag.default and not flag.present for flag in others.values())
 
 

@@ -5,6 +5,7 @@
 import functools
 import json
 import os
+import pathlib
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_a_moving_average_is_what_is_evaluated_and_before_the_first_step_the_mod
     )
     assert averaged == pytest.approx(plain)
     metrics = small_trainer(data_dir, tmp_path / "run", f"{hparams},ema_decay=0.9", evaluates=True).train(3)
-    again = Trainer(data_dir=data_dir, output_dir=str(tmp_path / "run"))
+    again = Trainer(data_dir=pathlib.Path(data_dir), output_dir=tmp_path / "run")
     assert again.evaluate("dev") == pytest.approx(metrics, rel=1e-5) and metrics["loss"] < averaged
     with pytest.raises(UserError, match="split='foo': expected one of train, eval, test"):
         again.evaluate("foo")
@@ -103,7 +104,8 @@ def test_evaluations_are_of_so_many_batches_and_at_their_steps_alone(run, data_d
     assert [line["step"] for line in logged] == [3, 4] and checkpoints(folder) == [f"model.ckpt-{n}" for n in (3, 4)]
     assert metrics["loss"] == pytest.approx(logged[-1]["loss"], rel=1e-5)
     one, every = (
-        Trainer(data_dir=data_dir, output_dir=str(folder), **arguments(eval_steps=n)).evaluate() for n in (1, 0)
+        Trainer(data_dir=pathlib.Path(data_dir), output_dir=folder, **arguments(eval_steps=n)).evaluate()
+        for n in (1, 0)
     )
     assert one["loss"] == pytest.approx(metrics["loss"], rel=1e-5)
     assert every["loss"] != pytest.approx(metrics["loss"], rel=1e-5)

@@ -242,7 +242,7 @@ def test_a_table_with_a_header(own, quickstart, tmp_path):
     assert (status, calls) == (2, []) and "set --header, or the names of the columns: --columns=English text,Ger" in err
     status, printed, _, _ = quickstart(*flags, "--header", "--columns=English text,German text")
     (typed,) = [shlex.split(line) for line in printed if line.startswith("$ t2t-datagen")]
-    assert status == 0 and {*flags, "--header=true", "--columns=English text,German text"} <= {*typed}
+    assert status == 0 and {*flags, "--header=True", "--columns=English text,German text"} <= {*typed}
     status, _, err, _ = quickstart(*flags)
     assert status == 2 and "begun with --columns=English text,German text, but you requested no --columns" in err
 
