@@ -1,5 +1,6 @@
 """Transformer-XL's attention score (Dai et al. 2019)."""
 
+import numbers
 from typing import ClassVar
 
 import keras
@@ -43,7 +44,7 @@ class MemoryScore(AttentionScore):
     }  # fmt: skip
 
     def __init__(self, clamp_length: int = 0, position_dropout: float = 0.0):
-        if not isinstance(clamp_length, int) or clamp_length < 0:
+        if not isinstance(clamp_length, numbers.Integral) or clamp_length < 0:
             raise ValueError(f"`clamp_length` must be an integer of at least 0: received {clamp_length!r}.")
         check_rates(position_dropout=position_dropout)
         self.clamp_length = clamp_length

@@ -21,7 +21,7 @@ def attention(**options):
     return layer
 
 
-@pytest.mark.parametrize("clamp_length", [0, 3])
+@pytest.mark.parametrize("clamp_length", [0, np.int64(3)])
 def test_the_score_of_transformer_xl(clamp_length):
     """Equation of section 3.3 with a vector for every pair, states of a memory in front."""
     layer = attention(clamp_length=clamp_length)
