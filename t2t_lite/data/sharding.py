@@ -15,13 +15,13 @@ import itertools
 import json
 import multiprocessing
 import os
-import pickle
 import random
 import re
 import signal
 import struct
 import threading
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import tensorflow as tf
@@ -221,7 +221,7 @@ class _Runner:
             # The processes are not forked, because TensorFlow has already started threads.
             context, needs = multiprocessing.get_context("spawn"), "an encoder that can be pickled"
             try:
-                pickle.dumps(arguments)
+                ForkingPickler.dumps(arguments)
                 needs = "a writable /dev/shm"  # some containers have none, which the queues' semaphores need
                 options = self._num_workers, context, start_worker, (import_paths(),)
                 self._pool = concurrent.futures.ProcessPoolExecutor(*options)

@@ -1,5 +1,5 @@
 """What every problem promises: records with its samples, names of files, directions, and defaults."""
-# Nearest tests of: t2t_lite/data/base_problem.py
+# Nearest tests of: t2t_lite/data/base_problem.py, t2t_lite/data/text_problems/__init__.py
 
 import subprocess
 import sys

@@ -153,7 +153,9 @@ READERS = {
         LINES_OF_A_VOCABULARY | {"empty": "line 1: empty", "CR": r"no \[UNK\] among 1 pieces"},
     ),
     "class labels": Reader(
-        b"no\none\n", lambda path: ClassLabelEncoder(class_labels_fname=path), LINES_OF_A_VOCABULARY
+        b"no\none\n",
+        lambda path: ClassLabelEncoder(class_labels_fname=path),
+        LINES_OF_A_VOCABULARY | {"empty": "none of them blank"},
     ),
 }
 DAMAGED = {}  # of extras, see `test_readers`

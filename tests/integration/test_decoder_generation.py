@@ -109,7 +109,7 @@ def test_lines_that_are_too_long(decode, loaded, assert_user_error, tmp_path):
     result = decode(*flags, "--long_input=truncate")
     assert "longer than 31 pieces: line 2" in result.stderr
     assert (tmp_path / "out").read_text().splitlines()[1] != ""
-    assert_user_error(decode("--score_file=in"), "in, line 2: ", "more than 32. ")
+    assert_user_error(decode("--score_file=in"), "in, line 2: ", "at most 32. ")
     assert_user_error(decode(*flags[:2], "--decode_hparams=max_input_size=32"), "max_input_size=32", "from 1 to 31")
 
 

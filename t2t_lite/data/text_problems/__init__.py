@@ -1,7 +1,5 @@
-"""Problems of texts. As in tensor2tensor, `text_problems.Text2TextProblem` and so on are `t2t_lite.data.problem`'s."""
+"""Problems of texts (mirrors tensor2tensor's text_problems.py). `t2t_lite.data.problem` has the same names."""
 
-import importlib
+from t2t_lite.process.lazy import lazy_names
 
-
-def __getattr__(name):
-    return getattr(importlib.import_module("t2t_lite.data.problem"), name)
+__getattr__, __dir__, __all__ = lazy_names(__name__)

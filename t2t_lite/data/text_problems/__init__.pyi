@@ -1,0 +1,14 @@
+from t2t_lite.data.splits import DatasetSplit as DatasetSplit
+from t2t_lite.data.splits import VocabType as VocabType
+from t2t_lite.data.text_problems.labelled_text import Text2ClassProblem as Text2ClassProblem
+from t2t_lite.data.text_problems.labelled_text import Text2RealProblem as Text2RealProblem
+from t2t_lite.data.text_problems.labelled_text import TextConcat2ClassProblem as TextConcat2ClassProblem
+from t2t_lite.data.text_problems.labelled_text import text2class_txt_iterator as text2class_txt_iterator
+from t2t_lite.data.text_problems.labelled_text import text2real_txt_iterator as text2real_txt_iterator
+from t2t_lite.data.text_problems.labelled_text import text2self_txt_iterator as text2self_txt_iterator
+from t2t_lite.data.text_problems.labelled_text import text2text_txt_iterator as text2text_txt_iterator
+from t2t_lite.data.text_problems.labelled_text import text2text_txt_tab_iterator as text2text_txt_tab_iterator
+from t2t_lite.data.text_problems.labelled_text import txt_line_iterator as txt_line_iterator
+from t2t_lite.data.text_problems.text_problem import Text2TextProblem as Text2TextProblem
+from t2t_lite.data.text_problems.text_self_problem import ChoppedTextProblem as ChoppedTextProblem
+from t2t_lite.data.text_problems.text_self_problem import Text2SelfProblem as Text2SelfProblem
