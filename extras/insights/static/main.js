@@ -118,6 +118,10 @@ for (const id of ["text", "second", "target"]) {
 addEventListener("popstate", () => {
   const before = state;
   state = readState(location.hash);
+  if (state.text) {
+    file = null; // the question of this address is a text
+    part("file").value = "";
+  }
   fillForm();
   if (QUESTION.some((name) => String(before[name]) !== String(state[name]))) ask({}, false);
   else results.forEach((result) => result.show(state));

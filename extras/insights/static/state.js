@@ -49,5 +49,5 @@ export function hashOf(state) {
 }
 
 function wholeNumbers(text) {
-  return text.split(",").filter((word) => /^\d{1,9}$/.test(word)).map(Number);
+  return text.split(",").filter((word) => /^\d{1,10}$/.test(word)).map(Number);
 }
