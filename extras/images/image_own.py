@@ -205,6 +205,9 @@ class ImageProblem(Problem):
 
     def model_hparams(self, hparams):
         """See `Problem.model_hparams`; raises `UserError` if the attention `local_2d` has other blocks."""
+        from t2t_lite.layers.attention_kinds import spelled_kinds
+        from t2t_lite.layers.layer_kinds import name_and_options
+
         kinds = hparams.self_attention_type
         if "local_2d" not in kinds:
             return super().model_hparams(hparams)
@@ -216,13 +219,16 @@ class ImageProblem(Problem):
             )
         (rows, columns), (_, width, channels) = self.image_blocks, self.image_size
         sizes = {"block_height": rows, "block_width": columns, "image_width": width * channels}
-        # An option may also be given in the brackets of self_attention_type.
-        if wrong := [name for name in sizes if name not in kinds and hparams.get(name, sizes[name]) != sizes[name]]:
-            expected = ",".join(f"{name}={size}" for name, size in sizes.items())
-            raise UserError(
-                f"{wrong[0]}={hparams.get(wrong[0])}: the blocks of local_2d do not match the images of "
-                f"{self.full_name}. Expected --hparams={expected}."
-            )
+        given = {name: hparams.get(name, size) for name, size in sizes.items()}
+        words = [word for kind in spelled_kinds(kinds) for word in (kind, *kind.get("pattern", ()))]
+        for name, options in map(name_and_options, words):
+            own = {**given, **options} if "local_2d" in name.split("+") else sizes
+            if wrong := [name for name, size in sizes.items() if str(own[name]) != str(size)]:
+                expected = ",".join(f"{name}={size}" for name, size in sizes.items())
+                raise UserError(
+                    f"{wrong[0]}={own[wrong[0]]}: the blocks of local_2d do not match the images of {self.full_name}. "
+                    f"Expected --hparams={expected}, and no other sizes in self_attention_type."
+                )
         return super().model_hparams(hparams)
 
     def example_length(self, encoders):

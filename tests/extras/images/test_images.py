@@ -176,3 +176,11 @@ def test_blocks_of_attention_are_those_of_the_images():
         problem.model_hparams(hparams)
     for right in (expected, "self_attention_type=local_2d(image_width=96)"):
         assert problem.model_hparams(hparams.parse(right)) == hparams.parse(right)
+    for kinds, wrong in (
+        ("local_2d(image_width=96;block_height=8)", "block_height=8"),
+        ("local_2d(image_width=96)/local_2d", "image_width=32"),
+        ("local_2d(image_width=96):local_2d(image_width=96;block_width=4)+dot_product", "block_width=4"),
+        ('[{"type": "local_2d+dot_product", "block_width": 96, "image_width": 96}]', "block_width=96"),
+    ):
+        with pytest.raises(UserError, match=rf"{wrong}: the blocks"):
+            problem.model_hparams(hparams.override_from_dict({"self_attention_type": kinds}))
