@@ -122,11 +122,11 @@ def head_names(family, model):
 
 
 def fingerprint(model):
-    """Returns the SHA-256, in hex, of the weights in a model's stacks, without LoRA matrices and heads."""
-    inside = {id(weight) for stack in model.stacks().values() for weight in stack.weights}
+    """Returns the SHA-256, in hex, of a model's weights, without LoRA matrices and heads."""
+    heads = {id(weight) for weight in model.head_weights()}
     digest = hashlib.sha256()
     for name, weight in sorted(weights_of(model).items()):
-        if id(weight) in inside and not lora_names([name]):
+        if id(weight) not in heads and not lora_names([name]):
             digest.update(array_of(weight).astype("<f4").tobytes())
     return digest.hexdigest()
 

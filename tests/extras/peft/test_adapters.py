@@ -205,9 +205,10 @@ def test_what_is_refused(bert, tmp_path, config, tensors, words):
 
 
 @pytest.mark.slow
-def test_an_adapter_of_another_base(bert, tmp_path):
-    """Of the same sizes: only the fingerprint differs."""
-    other = tuned_run(bert[0], str(tmp_path / "other"))
+@pytest.mark.parametrize("hparams", [{}, {"lora_rank": 0, "lora_alpha": 0.0, "frozen": "encoder"}])
+def test_an_adapter_of_another_base(bert, tmp_path, hparams):
+    """Of the same sizes: only the fingerprint differs, of the kernels or of the embeddings."""
+    other = tuned_run(bert[0], str(tmp_path / "other"), **hparams)
     with pytest.raises(UserError, match=r"belongs to a different base: .*--base=RUN"):
         import_adapter(bert[2], other, str(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
