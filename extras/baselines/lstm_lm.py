@@ -5,6 +5,7 @@ from typing import ClassVar
 import keras
 from keras import ops
 
+from t2t_lite.extras.baselines.lstm_seq2seq_attention import lstm
 from t2t_lite.layers import ClassHead, Dropout, TokenEmbedding, masked_softmax, number_seeds
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes
@@ -24,9 +25,8 @@ class LSTMStack(Layer):
     def __init__(self, num_layers: int, size: int, dropout: float, **kwargs):
         super().__init__(**kwargs)
         own = {"dtype": self.dtype_policy}
-        options = {"return_sequences": True, "return_state": True, "use_cudnn": False, **own}  # XLA cannot use cuDNN
         self.dropouts = [Dropout(dropout, name=f"dropout_{i}", **own) for i in range(num_layers)]
-        self.layers = [keras.layers.LSTM(size, name=f"{self.name}_{i}", **options) for i in range(num_layers)]
+        self.layers = [lstm(size, name=f"{self.name}_{i}", **own) for i in range(num_layers)]
 
     def build(self, input_shape):
         """Creates the weights for inputs [B, T, size]."""

@@ -6,12 +6,20 @@ import keras
 from keras import ops
 
 from t2t_lite.layers import Dropout, masked_softmax
-from t2t_lite.layers.base import Layer
+from t2t_lite.layers.base import Layer, Orthogonal
 from t2t_lite.models.encoder_decoder import EncoderDecoder, shifted_right
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 
 MECHANISMS = ("bahdanau", "luong")
+
+
+def lstm(size, **options):
+    """Returns a `keras.layers.LSTM` that returns all outputs and the last state, also with 16-bit weights."""
+    # cuDNN is off, since compiled steps and searches use XLA, which cannot use cuDNN's kernels.
+    layer = keras.layers.LSTM(size, return_sequences=True, return_state=True, use_cudnn=False, **options)
+    layer.cell.recurrent_initializer = Orthogonal(seed=layer.cell.recurrent_initializer.seed)
+    return layer
 
 
 class Attention(Layer):
@@ -79,11 +87,9 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
                 f"received num_layers={num_layers}."
             )
         size, own = self.config["hidden_size"], {"dtype": self.dtype_policy}
-        # cuDNN is off, since compiled steps and searches use XLA, which cannot use cuDNN's kernels.
-        options = {"return_sequences": True, "return_state": True, "use_cudnn": False, **own}
-        self.backward = keras.layers.LSTM(size, go_backwards=True, name="encoder_backward", **options)
-        self.encoder = [keras.layers.LSTM(size, name=f"encoder_{i}", **options) for i in range(num_layers)]
-        self.decoder = [keras.layers.LSTM(size, name=f"decoder_{i}", **options) for i in range(num_layers)]
+        self.backward = lstm(size, go_backwards=True, name="encoder_backward", **own)
+        self.encoder = [lstm(size, name=f"encoder_{i}", **own) for i in range(num_layers)]
+        self.decoder = [lstm(size, name=f"decoder_{i}", **own) for i in range(num_layers)]
         self.encoder_dropouts = [Dropout(dropout, name=f"encoder_dropout_{i}", **own) for i in range(num_layers)]
         self.decoder_dropouts = [Dropout(dropout, name=f"decoder_dropout_{i}", **own) for i in range(num_layers)]
         self.attention = Attention(mechanism, size, name="attention", **own)

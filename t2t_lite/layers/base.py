@@ -278,11 +278,21 @@ def matrix_initializer(name, gain):
         "normal_unit_scaling": lambda: keras.initializers.VarianceScaling(gain, "fan_avg", "truncated_normal"),
         "uniform": lambda: keras.initializers.RandomUniform(-0.1 * gain, 0.1 * gain),
         "normal": lambda: keras.initializers.RandomNormal(stddev=gain),  # not in tensor2tensor; used by BERT and GPT-2
-        "orthogonal": lambda: keras.initializers.Orthogonal(gain),
+        "orthogonal": lambda: Orthogonal(gain),
     }
     if name not in made:
         raise ValueError(f"`initializer` must be one of {', '.join(made)}: received initializer={name!r}.")
     return made[name]()
+
+
+@keras.saving.register_keras_serializable("t2t_lite")
+class Orthogonal(keras.initializers.Orthogonal):
+    """Keras' initializer, also for 16-bit weights, for which the backends have no QR decomposition."""
+
+    def __call__(self, shape, dtype=None):
+        """Returns the initial values of a weight."""
+        dtype = keras.backend.standardize_dtype(dtype)
+        return ops.cast(super().__call__(shape, keras.backend.result_type(dtype, "float32")), dtype)
 
 
 def _is_initializer_class(value):

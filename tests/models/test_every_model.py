@@ -198,11 +198,12 @@ def test_hyperparameters_make_the_model_again(model):
 
 @pytest.mark.slow
 @some
-def test_mixed_precision_gives_float32_logits(row):
-    model = row.make(dtype="mixed_bfloat16")
+@pytest.mark.parametrize(("policy", "of_weights"), [("mixed_bfloat16", "float32"), ("bfloat16", "bfloat16")])
+def test_bfloat16_gives_float32_logits(row, policy, of_weights):
+    model = row.make(dtype=policy)
     outputs = keras.tree.flatten(model(row.batch(), training=True))
     assert {keras.backend.standardize_dtype(each.dtype) for each in outputs} <= {"float32", "int32", "bool"}
-    assert {w.dtype for w in model.trainable_weights} == {"float32"}
+    assert {w.dtype for w in model.trainable_weights} == {of_weights}
     if row.is_decoded:
         cache = model.init_cache(model.encode(row.batch()["inputs"]), 4, 2)
         step, after = model.decode_step(ops.zeros(6, "int32"), ops.convert_to_tensor(1, "int32"), cache)

@@ -61,6 +61,14 @@ def test_initializers_of_tensor2tensor(name, gain, deviation):
             assert value.std() == pytest.approx(gain if name == "normal" else 96**-0.5, rel=0.05), weight.path
 
 
+def test_orthogonal_matrices_of_16_bits():
+    hparams = SIZES.parse("initializer=orthogonal,dtype_policy=bfloat16")
+    kernels = [w for w in Transformer.from_hparams(hparams, 50).trainable_weights if w.path.endswith("kernel")]
+    for kernel in (keras.ops.convert_to_numpy(keras.ops.cast(weight, "float32")) for weight in kernels):
+        thin = kernel if kernel.shape[0] >= kernel.shape[1] else kernel.T
+        np.testing.assert_allclose(thin.T @ thin, np.eye(thin.shape[1]), atol=0.02)
+
+
 def test_an_unknown_initializer_is_named():
     with pytest.raises(UserError, match=r"`initializer` must be one of uniform_unit_scaling, .*received .*'magic'"):
         Transformer.from_hparams(SIZES.parse("initializer=magic"), 50)
