@@ -57,7 +57,9 @@ def find_sample_bits(paths):
         The number of bits, int, or None if no PNG has 16-bit samples.
     """
     contents = ((path, files.read_bytes(path)) for path in paths)
-    deep = ((path, _decoded(data)) for path, data in contents if read_header(data).bits == 16)
+    headers = ((path, data, read_header(data)) for path, data in contents)
+    # The alpha of an image without transparency is the largest number. `read_png` refuses such an image.
+    deep = ((path, _decoded(data)) for path, data, header in headers if header.bits == 16 and not header.has_alpha)
     bits_of = {path: _bits_of(samples.max()) for path, samples in deep if samples is not None}
     if not bits_of:
         return None

@@ -77,7 +77,8 @@ def test_a_corpus_tells_how_many_bits_its_samples_hold(tmp_path):
     dark, bright = written(tmp_path, deep(1, 16), "dark.png"), written(tmp_path, deep(0, 4095), "bright.png")
     eight = written(tmp_path, png(1, [b"\xff"]), "eight.png")
     damaged = written(tmp_path, deep(65535)[:-20], "damaged.png")
-    assert find_sample_bits([dark, damaged, bright, eight]) == 12 and find_sample_bits([eight]) is None
+    refused = written(tmp_path, png(1, [struct.pack(">2H", 7, 65535)], 16, GREY_ALPHA), "alpha.png")
+    assert find_sample_bits([dark, damaged, bright, eight, refused]) == 12 and find_sample_bits([eight]) is None
     assert read_png(dark, 12).reshape(-1).tolist() == [0, 1], "16 of 4,095 is 1.0 of 255"
     assert read_png(bright, 12).reshape(-1).tolist() == [0, 255]
     assert read_png(eight, 12).reshape(-1).tolist() == [255]
