@@ -140,6 +140,8 @@ def check_size(path, found, expected, source):
 
 def shown_size(size):
     """Returns (height, width, channels) as text for messages, such as "28x28, grey"."""
+    if len(size) < 2:
+        return f"an array of {counted(len(size), 'dimension')}"
     height, width, *channels = size
     return f"{width}x{height}, {COLORS.get(*channels, 'of other channels') if len(channels) == 1 else 'no channels'}"
 

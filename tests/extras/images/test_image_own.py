@@ -79,7 +79,11 @@ def test_the_part_of_an_image_that_is_given():
 
 @pytest.mark.parametrize(
     ("image", "message"),
-    [(np.zeros((5, 4, 1), np.uint8), "4x5, grey.*4x5, RGB"), (np.full((5, 4, 3), 256), "int64.* 256 to 256.*255")],
+    [
+        (np.zeros((5, 4, 1), np.uint8), "4x5, grey.*4x5, RGB"),
+        (np.zeros(60, np.uint8), "array of 1 dimension.*4x5, RGB"),
+        (np.full((5, 4, 3), 256), "int64.* 256 to 256.*255"),
+    ],
 )
 def test_what_a_problem_of_python_has_to_write(image, message):
     class Mine(ImageProblem):
