@@ -106,6 +106,7 @@ class _Model:
             **{key: config.get(key) for key in ("problem", "model", "hparams_set")},
             "step": run and run.step,
             "languages": answerer.problem and answerer.problem.languages,
+            "vocabulary": answerer.encoders["targets"].fingerprint if "steps" in self.answers.calls else None,
             "parameters": sum(model.count_params() for model in getattr(answerer.model, "models", [answerer.model])),
             "attention": _heads(answerer) if "attention" in self.answers.calls else None,
             "calls": list(self.answers.calls),

@@ -62,9 +62,9 @@ async function ask(changes, isNew = true, isAsked = Boolean(file)) {
   const asked = (results = chosen().map((model) => new Result(model, { set, force, file })));
   part("results").append(...asked.map((result) => result.element));
   part("status").textContent = "Asking the model …";
-  const { problem } = models.find(({ name }) => name === state.prefix_of) ?? {};
-  // Ids only mean the same tokens in models of the same problem.
-  const of = (result) => (result.model.problem === problem ? state : { ...state, prefix: [] });
+  const { vocabulary } = models.find(({ name }) => name === state.prefix_of) ?? {};
+  // Ids only mean the same tokens in models with the same vocabulary.
+  const of = (result) => (result.model.vocabulary === vocabulary ? state : { ...state, prefix: [] });
   await Promise.all(asked.map((result) => result.load(of(result))));
   if (asked === results) part("status").textContent = "";
 }

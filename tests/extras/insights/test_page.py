@@ -346,6 +346,13 @@ def test_downloads(open_page, ask, downloads):
     assert len(json.loads(saved("output.json"))["hypotheses"]) == 4
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(("model", "is_forced"), [("other", True), ("lm", False)])
+def test_ids_are_forced_only_with_the_vocabulary_that_they_belong_to(open_page, model, is_forced):
+    page = open_page(text="abbac", models=model, prefix="5", prefix_of="small")
+    assert bool(page.all(".forced")) == is_forced
+
+
 def test_errors_are_shown_in_the_page(open_page):
     page = open_page(text=TEXT)
     page.type("a" * 300)
