@@ -19,6 +19,7 @@ class _Scope(threading.local):
     words = None  # of `dropout_seed`: (batch index, run seed)
     in_xla = False
     call = 0  # of `repeated_call`
+    part = 0  # of `numbered_part`
     drawn = {}  # noqa: RUF012 (of `drawn_seeds`: {id(ScopedSeed): seed}; it is replaced, never changed)
 
 
@@ -147,6 +148,17 @@ class repeated_call(_InScope):
         super().__init__(call=number)
 
 
+class numbered_part(_InScope):
+    """Context manager under which a layer's seeds for the parts of one result differ, even under `drawn_seeds`.
+
+    Args:
+        number: int, the number of the part, below 8.
+    """
+
+    def __init__(self, number):
+        super().__init__(part=number)
+
+
 class drawn_seeds(_InScope):
     """Context manager under which a layer uses the same seeds in every call, as recomputation requires.
 
@@ -179,7 +191,7 @@ class ScopedSeed(keras.random.SeedGenerator):
     def next(self, ordered=True):
         """Returns the next seed, a tensor of shape [2]."""
         if id(self) in _scope.drawn:
-            return _scope.drawn[id(self)]
+            return _of_part(_scope.drawn[id(self)])
         if _scope.words is None:
             return super().next(ordered)
         batch_index, run_seed = _scope.words
@@ -192,7 +204,14 @@ class ScopedSeed(keras.random.SeedGenerator):
         # TensorFlow's random operations read their seeds on the host, where int32 is computed. Keras' int64 would be
         # computed on a GPU, and each dropout would wait for a copy to the host.
         dtype = "int32" if keras.backend.backend() == "tensorflow" else self.state.dtype
-        return ops.stack([ops.cast(word, dtype) for word in (batch_index, layer_word)])
+        return _of_part(ops.stack([ops.cast(word, dtype) for word in (batch_index, layer_word)]))
+
+
+def _of_part(seed):
+    """Returns the seed for the current part, which differs in the upper bits of the second word, of 31 bits."""
+    if not _scope.part:
+        return seed
+    return ops.bitwise_xor(seed, ops.cast([0, _scope.part << 28], seed.dtype))
 
 
 def has_own_generator(layer):

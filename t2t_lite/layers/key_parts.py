@@ -7,6 +7,7 @@ from typing import NamedTuple
 from keras import ops
 
 from t2t_lite.layers.checks import shape_of
+from t2t_lite.layers.dropout import numbered_part
 from t2t_lite.layers.masks import MASKED, masked_softmax, with_hidden
 from t2t_lite.layers.positions import Strides
 
@@ -45,7 +46,10 @@ def attend_in_parts(layer, parts, query, key, value, seen, end, training):
     Returns:
         [B, heads, T, value_dim].
     """
-    results = [_attend(layer, part, query, key, value, seen, end, training, len(parts) == 1) for part in parts]
+    results = []
+    for number, part in enumerate(parts):
+        with numbered_part(number):
+            results.append(_attend(layer, part, query, key, value, seen, end, training, len(parts) == 1))
     if len(results) == 1:
         return results[0][0]
     highest = functools.reduce(ops.maximum, (top for *_, top in results))

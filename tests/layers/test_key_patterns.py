@@ -10,6 +10,7 @@ from keras import ops
 
 from t2t_lite import layers, registry
 from t2t_lite.layers.cache import Past
+from t2t_lite.layers.dropout import drawn_seeds
 from tests.layers.equations import array, attention_in_numpy
 from tests.layers.harness import check_layer
 from tests.layers.kinds import needs, registered
@@ -126,6 +127,24 @@ def test_dropout_drops_weights_in_parts(case, in_parts):
     layer = made(case, dropout=0.999999)
     layer.set_weights([np.ones(w.shape) for w in layer.weights])
     assert (array(layer(X, use_causal_mask=True, training=True)) == 0).mean() > 0.9
+
+
+@needs("strided")
+def test_dropout_of_the_parts_of_a_pattern_differs(in_parts, monkeypatch):
+    layer = made(("strided", (3,)), dropout=0.5)
+    masks, drop = [], layer.dropout.call
+
+    def call(weights, training):
+        masks.append(array(drop(ops.ones(50), training=training)).tolist())
+        return weights
+
+    monkeypatch.setattr(layer.dropout, "call", call)
+    layers.number_seeds(keras.Sequential([layer]))
+    with layers.dropout_seed(ops.convert_to_tensor(3, "int32")):
+        layer(X, use_causal_mask=True, training=True)
+        with drawn_seeds(layer):  # as in a stack that recomputes its layers
+            layer(X, use_causal_mask=True, training=True)
+    assert masks[0] != masks[1] and masks[:2] == masks[2:]
 
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="TensorFlow's graphs alone")
