@@ -206,6 +206,7 @@ def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, 
         return Visible(causal, seen, dense)
     first = keys - queries
     if dense is not None:
+        dense = ops.broadcast_to(dense, (*shape_of(dense)[:3], queries))  # because its size of keys may be 1
         dense = ops.pad(dense, ((0, 0), (0, 0), (0, 0), (first, 0)), constant_values=True)
     return Visible(causal, context.mask(queries, seen), dense, first)
 

@@ -234,3 +234,9 @@ def test_states_of_a_context_are_seen_before_the_inputs():
         for mask in (alike, np.repeat(alike, 3, 0))
     )
     np.testing.assert_array_equal(first, each)
+    hidden = np.array([[True], [False]])  # one column for all keys among the inputs; False leaves only the states
+    first, each = (
+        array(layer(X[:, 3:], attention_mask=mask, context=Context(ops.convert_to_tensor(X[:, :3]))))
+        for mask in (hidden, np.repeat(hidden, 2, 1))
+    )
+    np.testing.assert_array_equal(first, each)
