@@ -10,7 +10,8 @@ from t2t_lite.layers import ClassHead, Results, SpanHead
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.context import results_or_loss
 from t2t_lite.layers.encoder_heads import mean_and_maximum
-from t2t_lite.models.transformer_parts import TransformerModel, build_parts, normalized
+from t2t_lite.layers.masks import with_mask
+from t2t_lite.models.transformer_parts import TransformerModel, build_parts, is_token, normalized
 from t2t_lite.settings.ranges import ALL_POSITIONS, POOLINGS, setting
 from t2t_lite.text.vocabulary import EOS_ID
 
@@ -161,7 +162,7 @@ class EncoderModel(TransformerModel):
         if self.span_head is not None:
             return self.span_head(of_ids, ops.convert_to_tensor(inputs["inputs"]) != 0)
         if self.config["head"] == "tag":
-            return self.class_head(of_ids, training=training)
+            return with_mask(self.class_head(of_ids, training=training), _is_tagged(inputs))
         if self.config.get("pooling") == "mean_max":
             is_there = ops.convert_to_tensor(inputs["inputs"]) != 0
             logits = self.class_head(mean_and_maximum(of_ids, is_there), training=training)
@@ -230,8 +231,12 @@ class EncoderModel(TransformerModel):
         return {"encoder": self.encode(inputs["inputs"], return_attention_scores=True)["attention"]}
 
     def compute_mask(self, inputs, mask=None):
-        """Returns None: logits need no mask, because either all logits have a target or the loss ignores id 0."""
-        return None
+        """Returns the mask of tags, bool [B, S], True at the positions with a tag; None for outputs that are a dict.
+
+        Other logits need no mask, because either all logits have a target or the loss ignores id 0.
+        """
+        is_dict = self.sentence_head is not None or self.has_costs
+        return _is_tagged(inputs) if self.config["head"] == "tag" and not is_dict else None
 
     def compute_output_spec(self, inputs, training=None):
         """Returns symbolic logits, float32 whatever the dtype policy."""
@@ -246,6 +251,11 @@ class EncoderModel(TransformerModel):
         if self.sentence_head is not None:
             others["sentence"] = keras.KerasTensor((rows, 1 + self.config["sentence_classes"]), dtype="float32")
         return self.outputs(logits, self.cost_specs(inputs), **others)
+
+
+def _is_tagged(inputs):
+    """Returns a mask, bool [B, S], True at the positions whose tag is known or, without targets, is predicted."""
+    return is_token(inputs["inputs"] if inputs.get("targets") is None else inputs["targets"])
 
 
 def ends_before(row):

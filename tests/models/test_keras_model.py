@@ -237,6 +237,18 @@ def test_weights_of_classes_are_of_one_label_a_row(language_model):
     assert abs(losses[2] - losses[0]) > 1e-3
 
 
+@pytest.mark.parametrize("options", [{}, {"sentence_classes": 2}])
+def test_losses_of_keras_ignore_positions_without_a_tag(options):
+    model, tags = encoder("tag", **options), np.where(INPUTS == 0, 0, INPUTS % 4 + 1)
+    tags[:, 1] = 0  # such as the second piece of a word
+    batch = {"inputs": INPUTS, "targets": tags}
+    batch |= {"sentence": np.ones(len(INPUTS), "int32")} if options else {}
+    logits = model(batch)
+    logits = logits["targets"] if options else logits
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    assert float(loss(tags, logits)) == pytest.approx(float(SmoothedCrossEntropy(0.0)(tags, logits)), rel=1e-5)
+
+
 @pytest.mark.slow
 @pytest.mark.few("masked_lm", "tag", "span")
 @pytest.mark.parametrize("head", ["masked_lm", "class", "real", "tag", "span"])
