@@ -160,8 +160,8 @@ class TransformerEncoder(EncoderModel):
         if not rows:
             return None
         initializer = self.embeddings_initializer() or keras.initializers.RandomNormal(stddev=self.width**-0.5)
-        return keras.layers.Embedding(
-            rows, self.width, embeddings_initializer=initializer, dtype=self.dtype_policy, name=name
+        return keras.layers.Embedding(  # Keras rejects NumPy integers
+            int(rows), int(self.width), embeddings_initializer=initializer, dtype=self.dtype_policy, name=name
         )
 
     def head_weights(self):

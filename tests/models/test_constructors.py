@@ -3,8 +3,10 @@
 # Nearest tests of: t2t_lite/models/arguments.py
 
 import inspect
+import json
 import re
 
+import numpy as np
 import pytest
 
 from t2t_lite.models import Transformer, TransformerEncoder, TransformerLM
@@ -37,6 +39,14 @@ def test_defaults_are_those_of_the_papers():
 def test_arguments_may_come_without_names():
     model = Transformer(20, None, 8, 16, 2, 1, num_decoder_layers=1, name="mine")
     assert (model.config["hidden_size"], model.config["num_encoder_layers"], model.name) == (8, 1, "mine")
+
+
+@pytest.mark.parametrize("model_class", [Transformer, TransformerEncoder, TransformerLM])
+def test_integers_of_numpy_are_sizes(model_class):
+    sizes = {"vocab_size": 20, "hidden_size": 8, "num_heads": 2, "filter_size": 16, "max_position": 9}
+    model = model_class(**{name: np.int64(size) for name, size in sizes.items()})
+    model.build()
+    assert json.loads(json.dumps(model.get_config())).items() >= sizes.items()
 
 
 def test_a_subclass_may_set_arguments_itself():
