@@ -11,7 +11,7 @@ from t2t_lite.corpora.cells import JSON_LINES
 from t2t_lite.corpora.plain_text import kind
 from t2t_lite.corpora.tables import Layout, is_number, read_table
 from t2t_lite.data.problem import DatasetSplit, Text2TextProblem, VocabType
-from t2t_lite.errors import UserError, counted, shown
+from t2t_lite.errors import UserError, counted, flag_list, shown
 from t2t_lite.problems.own_problem import OwnProblem, kept
 from t2t_lite.problems.own_settings import SENTENCEPIECE, TABLES, VOCABULARY
 from t2t_lite.text import vocabulary_files
@@ -71,7 +71,7 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         columns = values["columns"] or ()
         if all(is_json) and any(map(is_number, columns)):
             raise UserError(
-                f"--columns={','.join(columns)}: lines of JSON have no numbered columns. Expected only the names of "
+                f"--columns={flag_list(columns)}: lines of JSON have no numbered columns. Expected only the names of "
                 f"the fields for {' and '.join(self.columns)}, such as --fields={','.join(self.columns)}."
             )
 

@@ -78,9 +78,7 @@ def parse_options(runner, text):
     options_of_beam = beam.options.pipeline_options.PipelineOptions([]).get_all_options()
     unknown = [name for name in options if name not in options_of_beam]
     if unknown:
-        LOGGER.info(
-            f"Beam for Python does not know {', '.join(unknown)}, and passes them on to {options['runner'][-1]}"
-        )
+        LOGGER.info(f"Beam for Python does not know {', '.join(unknown)}, and passes them on to {runner}")
     return options
 
 

@@ -97,9 +97,7 @@ class Description:
         return "\n".join([*_settings_text(self.hparams), *_parts_text(self), "", *_cost_text(self)])
 
 
-def describe(
-    model, hparams, hparams_set="", train_steps=250_000, replicas=1, gpu_memory=None, *, longest_row=None
-):  # fmt: skip
+def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gpu_memory=None, *, longest_row=None):
     """Describes a model and its training.
 
     Args:

@@ -73,7 +73,7 @@ class Layout(NamedTuple):
                 f"--fields={','.join(self.fields)}: expected {len(self.names)} different fields of each line of JSON, "
                 f"for {' and '.join(self.names)}."
             )
-        flag = f"--columns={','.join(self.columns)}"
+        flag = f"--columns={flag_list(self.columns)}"
         if self.columns and len(self.columns) != len(self.names):
             raise UserError(
                 f"{flag}: found {counted(len(self.columns), 'column')}. Expected {len(self.names)}, the numbers or "
@@ -199,7 +199,7 @@ def columns_of(where, cells, layout, rows=(), mark="<TAB>"):
     if layout.columns:
         places = [column_index(where, names, column) for column in layout.columns]
         if len({*places}) < len(places):  # once by its number and once by its name, for example
-            raise UserError(f"{where}: --columns={','.join(layout.columns)}: {_GIVEN_TWICE}")
+            raise UserError(f"{where}: --columns={flag_list(layout.columns)}: {_GIVEN_TWICE}")
         return places, None, header
     named = named_columns(layout, names) if header else {}
     if len(named) == count == len(names) and [*named.values()] != [*range(count)]:

@@ -35,8 +35,7 @@ class Problem:
         features: {feature: rank}, the features of a batch in order. Each is an int32 tensor of ids; 0 is padding
             and is not scored. A feature of rank 2 has the shape [rows, length]. A feature of rank 1 has the shape
             [rows]; a record stores it as a list of one id.
-        smallest_corpus: a description of the smallest input that yields an example. Error messages quote it after
-            "Expected".
+        smallest_corpus: the smallest input that yields an example, as error messages describe it after "Expected".
         random_seed: seed for generation; the same seed gives the same files.
         max_cases: maximum number of samples per split (`ChoppedTextProblem`: of pieces of text); 0: no limit.
         num_workers: number of processes that encode samples; it does not affect the generated files.
@@ -190,8 +189,6 @@ class Problem:
 
         if task_id >= 0:
             raise UserError(f"{self.name}: generation cannot be divided into tasks. Remove --task_id.")
-        if not self.overrides("feature_encoders"):
-            self.feature_encoders(data_dir)  # raises an error now instead of after hours of generation
         generation.generate(self, data_dir, tmp_dir)
         self._encoders.clear()  # the vocabulary may have been learned again
 

@@ -30,6 +30,8 @@ def generate(problem, data_dir, tmp_dir):
             difference), or the input is invalid.
     """
     folder = DataFolder(problem, os.fspath(data_dir) or os.curdir)
+    if not problem.overrides("feature_encoders"):
+        problem.feature_encoders(folder.path)  # raises an error now instead of after hours of generation
     _check_splits(problem)
     files.check_outputs(problem.source_files(), {"--data_dir": folder.outputs()})
     if not folder.is_begun() and _is_done(folder):

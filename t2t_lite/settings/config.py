@@ -157,9 +157,10 @@ class HParams(DeclaredHParams):
         made = self._copy_to_change()
         for name, value in _kinds_first(parse_assignments(text, "--hparams")):
             if name in made:
-                plain = [item.replace(r"\,", ",") for item in ([value] if isinstance(value, str) else value)]
+                is_text = isinstance(value, str)
+                plain = value.replace(r"\,", ",") if is_text else [item.replace(r"\,", ",") for item in value]
                 with located("--hparams"):
-                    setattr(made, name, plain[0] if isinstance(value, str) else plain)
+                    setattr(made, name, plain)
             elif not (skips and skips(name)):
                 raise UserError(f"--hparams: {shown(name)} is not a hyperparameter. {made._nearest(name)}")
         return made

@@ -116,9 +116,9 @@ class Replicas:
             of_names = self._have_same([value[name] for name in names])
             differing = [name for name, same in zip(names, of_names, strict=True) if not same]
         if not is_same or differing:
-            names = f" ({', '.join(differing)})" if differing else ""
+            which = f" ({', '.join(differing)})" if differing else ""
             raise UserError(
-                f"TF_CONFIG: the machines have different {what}{names}. Expected the same command, files and version "
+                f"TF_CONFIG: the machines have different {what}{which}. Expected the same command, files and version "
                 "of t2t_lite on all machines."
             )
 

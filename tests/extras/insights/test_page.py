@@ -247,9 +247,8 @@ def shown_images(page):
 
 @pytest.mark.long
 def test_images_of_a_class(open_page, ask, eager, downloads):
-    seed = 2**31 - 1
-    page = open_page(text="cat", models="images", beam=1, seed=seed)
-    best = ask("generate", text="cat", model="images", beam_size=1, seed=seed)[1]["hypotheses"][0]
+    page = open_page(text="cat", models="images", beam=1, seed=2**31 - 1)
+    best = ask("generate", text="cat", model="images", beam_size=1, seed=2**31 - 1)[1]["hypotheses"][0]
     target = [token["id"] for token in best["tokens"]]
     ((size, pixels),) = shown_images(page)
     assert size == [98, 196], "a whole number of times as large"
@@ -349,8 +348,7 @@ def test_downloads(open_page, ask, downloads):
 @pytest.mark.long
 @pytest.mark.parametrize(("model", "is_forced"), [("other", True), ("lm", False)])
 def test_ids_are_forced_only_with_the_vocabulary_that_they_belong_to(open_page, model, is_forced):
-    page = open_page(text="abbac", models=model, prefix="5", prefix_of="small")
-    assert bool(page.all(".forced")) == is_forced
+    assert bool(open_page(text="abbac", models=model, prefix="5", prefix_of="small").all(".forced")) == is_forced
 
 
 def test_errors_are_shown_in_the_page(open_page):
