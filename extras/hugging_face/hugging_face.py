@@ -16,15 +16,14 @@ from t2t_lite.files import folders
 from t2t_lite.models.encoder_model import EncoderModel
 from t2t_lite.models.transformer import Transformer
 from t2t_lite.models.transformer_lm import TransformerLM
-from t2t_lite.settings.search_options import SearchOptions
 
 
 def export_hugging_face(
     translator: Translator | Generator | Predictor,
     path: str,
     *,
-    beam_size: int = SearchOptions.beam_size,
-    alpha: float = SearchOptions.alpha,
+    beam_size: int | None = None,
+    alpha: float | None = None,
     license: str = "",
     command: str = "",
 ) -> str:
@@ -46,8 +45,9 @@ def export_hugging_face(
             or Blenderbot supports, and one SentencePiece vocabulary (or two for Marian). docs/conversion.md has a table
             of these options; `t2t-trainer --describe` checks them before training.
         path: str, a new or empty folder.
-        beam_size: int, the beam size in `generation_config.json`.
-        alpha: float, exponent of the length penalty in Transformers, where score = log-probability / length^alpha.
+        beam_size: int, the beam size in `generation_config.json`. The default is that of `Translator.translate`.
+        alpha: float, exponent of the length penalty in Transformers, where score = log-probability / length^alpha. The
+            default is that of `Translator.translate`.
         license: str, the model's license, or "" if not stated.
         command: str, the command that made the export, for README.md, or "".
 
@@ -67,7 +67,8 @@ def export_hugging_face(
     elif issubclass(family.model, EncoderModel):
         folder = encoders.encoder_folder(family, translator)
     else:
-        folder = translation_models.translation_folder(family, translator, beam_size, alpha)
+        given = {name: value for name, value in {"beam_size": beam_size, "alpha": alpha}.items() if value is not None}
+        folder = translation_models.translation_folder(family, translator, translator.search_options(given))
     return folder.write(path, translator, license, command)
 
 

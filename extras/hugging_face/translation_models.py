@@ -181,13 +181,13 @@ def _our_rows(embeddings, inputs, targets):
     }
 
 
-def translation_folder(family, translator, beam_size, alpha):
+def translation_folder(family, translator, options):
     """Returns the Folder of a translation model, for AutoModelForSeq2SeqLM and AutoTokenizer to load.
 
     Args:
         family: Family.
         translator: Translator whose model the family supports; the caller has checked this.
-        beam_size, alpha: see `export_hugging_face`.
+        options: SearchOptions, whose beam_size and alpha become those of `generate`.
     """
     config = translator.model.config
     pieces = {side: unique_pieces(encoder) for side, encoder in translator.encoders.items()}
@@ -213,15 +213,18 @@ def translation_folder(family, translator, beam_size, alpha):
                 "pad_token_id": PAD_ID,
                 "eos_token_id": EOS_ID,
                 "decoder_start_token_id": PAD_ID,
-                "num_beams": beam_size,
-                "length_penalty": alpha,
+                "num_beams": options.beam_size,
+                "length_penalty": options.alpha,
                 "early_stopping": False,
                 "max_length": min(_LONGEST_OUTPUT, longest),
             },
             **vocabularies,
             **sentencepiece_models(translator.encoders),
         },
-        rows={"search": f"beam {beam_size}, length_penalty {alpha:g} (the score is divided by length^length_penalty)"},
+        rows={
+            "search": f"beam {options.beam_size}, length_penalty {options.alpha:g} (the score is divided by "
+            "length^length_penalty)"
+        },
     )
 
 

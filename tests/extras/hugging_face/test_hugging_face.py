@@ -136,6 +136,15 @@ def test_lengths_that_transformers_is_told(exported):
     assert config_of(exported[1], "generation_config.json")["max_length"] == 512
 
 
+def test_the_search_of_generate_is_that_of_translate(exported, monkeypatch, tmp_path):
+    """A problem may have defaults of its own; an argument comes before them."""
+    translator, problem = exported[0], registry.problem("translate_own")
+    problem.decode_defaults = {"beam_size": 21, "alpha": 0.3}
+    monkeypatch.setattr(translator, "problem", problem)
+    search = config_of(export_hugging_face(translator, str(tmp_path / "hf"), beam_size=5), "generation_config.json")
+    assert (search["num_beams"], search["length_penalty"]) == (5, 0.3)
+
+
 @pytest.mark.slow
 def test_entries_and_pieces_that_only_one_file_has(exported, tmp_path):
     """A language code and two entries beyond the pieces; a piece that vocab.json lacks; a bias that forbids an id."""
