@@ -13,13 +13,12 @@ from t2t_lite.layers.attention import MultiHeadAttention
 from t2t_lite.layers.context import Context
 from t2t_lite.layers.layer_kinds import (
     added_options,
-    checked_heads,
-    in_words,
     kind_of,
+    kinds_config,
     name_and_options,
     named_kinds,
     read_kinds,
-    shared_out,
+    words_of,
 )
 from t2t_lite.registry import Registries
 
@@ -88,10 +87,11 @@ def own_options(name):
     return {option: default for part in _parts(name).values() for option, default in part.options().items()}
 
 
-def kinds_of(self_attention):
+def kinds_of(self_attention, fills=True):
     """Returns the kinds in `self_attention` as a list of (name, all options), which the layers use in turn.
 
-    If heads have different patterns, the option "pattern" lists the pattern of each group, with all its options.
+    If heads have different patterns, the option "pattern" lists the pattern of each group, with all its options. For
+    `fills`, see `named_kinds`.
 
     Raises:
         ValueError: if a name or an option is unknown, or a required option is missing.
@@ -101,9 +101,9 @@ def kinds_of(self_attention):
         name, given = name_and_options(kind)
         heads = given.pop("pattern", None)
         name = PLAIN if name is None and heads is not None else name
-        [(name, options)] = named_kinds("self_attention", {"type": name, **given}, own_options)
+        [(name, options)] = named_kinds("self_attention", {"type": name, **given}, own_options, fills)
         if heads is not None:
-            heads = named_kinds("self_attention", _heads(name, heads), own_options)
+            heads = named_kinds("self_attention", _heads(name, heads), own_options, fills)
             options["pattern"] = [kind_of(*head) for head in heads]
         found.append((name, options))
     return found
@@ -115,7 +115,9 @@ def _heads(name, patterns):
     Raises:
         ValueError: if `patterns` is not a list of patterns, or the name of the kind already includes a pattern.
     """
-    if checked_heads(patterns) and "pattern" in _parts(name):
+    if not isinstance(patterns, list | tuple):
+        raise ValueError(f"`self_attention` has pattern={patterns!r}. Expected a list of patterns for groups of heads.")
+    if "pattern" in _parts(name):
         raise ValueError(f"`self_attention` {name} has two scores or two patterns. Expected at most one of each.")
     table, found = _table(), []
     for kind in patterns:
@@ -177,41 +179,19 @@ def own_hparams(text):
         ValueError: see `spelled_kinds`.
     """
     found = {}
-    for kind in spelled_kinds(text):
-        for word in (kind, *kind.get("pattern", ())):
-            for part in _parts(name_and_options(word)[0]).values():
-                found |= getattr(part.made_by, "HPARAMS", {})
+    for word, _ in words_of(spelled_kinds(text)):
+        for part in _parts(word).values():
+            found |= getattr(part.made_by, "HPARAMS", {})
     return found
 
 
 def spelled_kinds(text):
-    """Parses `self_attention_type` and returns its kinds as dicts for `make_self_attention`: see `read_kinds`.
-
-    Only options that the text sets are returned, as strings. The brackets after the last word may also set options of
-    earlier words in the same kind.
+    """Parses `self_attention_type` into a constructor's argument, which only has the options that the text sets.
 
     Raises:
-        ValueError: if the text cannot be parsed, a name is unknown, or a word does not accept an option.
+        ValueError: see `read_kinds` and `kinds_of`.
     """
-    kinds = []
-    for groups in read_kinds(text):
-        groups = shared_out(groups, f"self_attention_type={text}", own_options)
-        heads = [group for group in groups if len(group) > 1]
-        words = [group[0] for group in groups if len(group) == 1]
-        if len(heads) > 1:
-            raise ValueError(f"self_attention_type={text} has two lists of patterns. Expected at most one.")
-        name = "+".join(word.name for word in words) or PLAIN
-        own_options(name)  # raises
-        kind = {"type": name} | {option: value for word in words for option, value in word.options.items()}
-        if heads:
-            kind["pattern"] = _heads(name, [kind_of(*word) for word in heads[0]])
-        kinds.append(kind)
-    return kinds
-
-
-def words_of(name, options):
-    """Converts (name, options) of a kind of self-attention, from `kinds_of`, to groups of `Word`s for `spell_kind`."""
-    return shared_out(in_words(name, options), "self_attention", own_options)
+    return kinds_config(kinds_of(read_kinds(text), fills=False))
 
 
 @keras.saving.register_keras_serializable("t2t_lite")

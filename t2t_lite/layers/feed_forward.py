@@ -17,7 +17,7 @@ from t2t_lite.layers.base import (
 from t2t_lite.layers.checks import check_rates, check_required_sizes, shape_of
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.layer_kinds import added_options, in_words, named_kinds, read_kinds, shared_out
+from t2t_lite.layers.layer_kinds import added_options, kinds_config, named_kinds, read_kinds, words_of
 from t2t_lite.registry import Registries, register_feed_forward
 
 PLAIN = "dense_relu_dense"
@@ -132,26 +132,15 @@ def own_hparams(text):
         ValueError: see `spelled_kinds`.
     """
     settings = {}
-    for kind in spelled_kinds(text):
-        settings |= getattr(Registries.feed_forwards.get(kind["type"]), "HPARAMS", {})
+    for name, _ in words_of(spelled_kinds(text)):
+        settings |= getattr(Registries.feed_forwards.get(name), "HPARAMS", {})
     return settings
 
 
 def spelled_kinds(text):
-    """Parses the hyperparameter `ffn_layer` into dicts for `make_feed_forward`, in which options are strings.
+    """Parses `ffn_layer` into a constructor's argument, which only has the options that the text sets.
 
     Raises:
-        ValueError: if the text cannot be parsed, a name is unknown, or the kind does not accept an option.
+        ValueError: see `read_kinds` and `kinds_of`.
     """
-    kinds = []
-    for groups in read_kinds(text, "ffn_layer"):
-        if [len(words) for words in groups] != [1]:
-            raise ValueError(f"ffn_layer={text}: a layer has only one kind. Separate layers with /.")
-        [[word]] = shared_out(groups, f"ffn_layer={text}", own_options)
-        kinds.append({"type": word.name, **word.options})
-    return kinds
-
-
-def words_of(name, options):
-    """Converts (name, options) of a kind of layer, from `kinds_of`, to groups of `Word`s for `spell_kind`."""
-    return in_words(name, options)
+    return kinds_config(named_kinds("feed_forward", read_kinds(text, "ffn_layer"), own_options, fills=False))

@@ -3,7 +3,7 @@
 import inspect
 import json
 import re
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 _WORD = re.compile(r"\s*([\w.-]+)\s*(?:\(([^()]*)\))?\s*")
 
@@ -68,14 +68,16 @@ def check_options(argument, name, options, given):
         raise ValueError(f"`{argument}` {name} has the options {[*options]}: received {given}.")
 
 
-def named_kinds(argument, value, own_options):
-    """Returns the kinds in an argument as a list of (name, all options), which the layers of a stack use in turn.
+def named_kinds(argument, value, own_options, fills=True):
+    """Returns the kinds in an argument as a list of (name, options), which the layers of a stack use in turn.
 
     Args:
         argument: str, the argument's name, for error messages.
         value: a kind, or a list of kinds. A kind is a name, or a dict with a name and options: {"type": "local_moe",
             "k": 1}.
         own_options: function from a name to {option: default}.
+        fills: bool, whether options that are not given get their defaults. Otherwise they are left out, even if they
+            are required.
 
     Raises:
         ValueError: if an option is unknown or missing; also errors from `own_options`.
@@ -83,9 +85,9 @@ def named_kinds(argument, value, own_options):
     found = []
     for kind in value if isinstance(value, list | tuple) else [value]:
         name, given = name_and_options(kind, argument)
-        options = own_options(name)
-        check_options(argument, name, options, given)
-        found.append((name, {**options, **given}))
+        options = own_options(str(kind) if name is None else name)
+        check_options(argument, name, options if fills else dict.fromkeys(options), given)
+        found.append((name, {**options, **given} if fills else given))
     return found
 
 
@@ -100,32 +102,29 @@ def kinds_config(named):
     return kinds if len(kinds) > 1 else kinds[0]
 
 
-class Word(NamedTuple):
-    """A word in the name of a kind of layer: the name of a class, a score or a pattern.
-
-    Attributes:
-        name: str.
-        options: {option: text} from the brackets after the word, or {option: value}.
-    """
-
-    name: str
-    options: dict
+def words_of(kinds):
+    """Returns a list of (name, options) for a kind or a list of kinds; the patterns for groups of heads come first."""
+    words = []
+    for kind in kinds if isinstance(kinds, list | tuple) else [kinds]:
+        name, options = name_and_options(kind)
+        words += [*map(name_and_options, options.pop("pattern", ())), (name, options)]
+    return words
 
 
 def read_kinds(text, setting="self_attention_type"):
-    """Parses the kinds of layers in a text; a kind is a list of groups (score, pattern) of `Word`s.
+    """Parses the kinds of layers in a text, and returns them in the form of constructor arguments, as a list.
 
-    The text may be JSON, with a kind or a list of kinds in the form of constructor arguments: `[{"type": "local_1d",
-    "block_length": 64}]`. Otherwise kinds are separated by /, and in each kind, a score and a pattern are separated by
-    +. The patterns for groups of heads are separated by : and form one group of several words. Options that differ from
-    the hyperparameters follow their word in brackets, separated by semicolons:
+    The text may be JSON, with a kind or a list of kinds in this form: `[{"type": "local_1d", "block_length": 64}]`.
+    Otherwise kinds are separated by /, and in each kind, a score and a pattern are separated by +. The patterns for
+    groups of heads are separated by :, and become the option "pattern". Options that differ from the hyperparameters
+    follow a word in brackets, separated by semicolons, and are returned as strings:
     `local_1d(block_length=64)/local_1d(block_length=128)`.
 
     Raises:
         ValueError: if the text has neither form.
     """
     if text.lstrip()[:1] in ("[", "{"):
-        return [in_words(*name_and_options(kind, setting)) for kind in _from_json(text, setting)]
+        return _from_json(text, setting)
     kinds, position, separator = [], 0, "/"
     while separator:
         before, match = separator, _WORD.match(text, position)
@@ -136,7 +135,7 @@ def read_kinds(text, setting="self_attention_type"):
                 f"{setting}={text}: cannot read {text[end:]!r}. Expected kinds such as strided or "
                 "local_1d(block_length=64)+dot_product_relative_v2, with / between different layers."
             )
-        word = Word(match[1], _options(f"{setting}={text}", match[1], match[2] or ""))
+        word = {"type": match[1], **_options(f"{setting}={text}", match[1], match[2] or "")}
         if before == "/":
             kinds.append([[word]])
         elif before == "+":
@@ -144,35 +143,23 @@ def read_kinds(text, setting="self_attention_type"):
         else:
             kinds[-1][-1].append(word)
         position = end + 1
-    return kinds
+    return [_joined(f"{setting}={text}", groups) for groups in kinds]
 
 
-def shared_out(groups, text, own_options):
-    """Moves options of the last word to the words that accept them; returns the groups.
-
-    Args:
-        groups: list of groups of `Word`s, a kind from `read_kinds`.
-        text: str, how error messages begin.
-        own_options: function from a name to {option: default}.
+def _joined(text, groups):
+    """Joins the words of a kind, which are groups of dicts with 'type' and options; a group of several lists patterns.
 
     Raises:
-        ValueError: if no word accepts an option, or an option is given twice; also errors from `own_options`.
+        ValueError: if an option is given twice. The message begins with `text`.
     """
-    words = [word for group in groups for word in group]
-    accepted, shared = [own_options(word.name) for word in words], [dict(word.options) for word in words]
-    for n, word in enumerate(words):
-        for option in [option for option in word.options if option not in accepted[n]]:
-            others = [i for i in range(n) if option in accepted[i]] if n == len(words) - 1 else []
-            if not others:
-                expected = " or ".join(accepted[n]) or "none"
-                raise ValueError(f"{text}: {word.name} has no option {option}. Expected {expected}.")
-            value = shared[n].pop(option)
-            for i in others:
-                if shared[i].setdefault(option, value) is not value:
-                    raise ValueError(f"{text}: {option} of {words[i].name} is given twice. Expected once.")
-    ordered = ({o: own[o] for o in options if o in own} for own, options in zip(shared, accepted, strict=True))
-    words = iter(word._replace(options=own) for word, own in zip(words, ordered, strict=True))
-    return [[next(words) for _ in group] for group in groups]
+    names, joined = [], {}
+    for group in groups:
+        own = group[0] if len(group) == 1 else {"pattern": group}
+        names += [own.pop("type")] if "type" in own else []
+        if twice := own.keys() & joined.keys():
+            raise ValueError(f"{text}: {min(twice)} is given twice for one kind. Expected at most once.")
+        joined |= own
+    return {"type": "+".join(names), **joined} if names else joined
 
 
 def _from_json(text, setting):
@@ -185,29 +172,6 @@ def _from_json(text, setting):
             '"block_length": 64}, "dot_product"].'
         ) from None
     return kinds if isinstance(kinds, list) and kinds else [kinds]
-
-
-def in_words(name, options):
-    """Converts a kind to the form returned by `read_kinds`; all options except "pattern" belong to the last word.
-
-    Args:
-        name: str, which may contain +; None if the option "pattern" is the only part of the kind.
-        options: dict, in which "pattern" is a list of attention patterns for groups of heads.
-    """
-    options = dict(options)
-    heads = [Word(*name_and_options(kind)) for kind in checked_heads(options.pop("pattern", ()))]
-    if heads and name in (None, "dot_product") and not options:
-        return [heads]
-    *words, last = (name or "dot_product" if heads else str(name)).split("+")
-    groups = [*([Word(word, {})] for word in words), [Word(last, options)]]
-    return [heads, *groups] if heads else groups
-
-
-def checked_heads(patterns):
-    """Returns the attention patterns for groups of heads. Raises `ValueError` if `patterns` is not a list."""
-    if not isinstance(patterns, list | tuple):
-        raise ValueError(f"`self_attention` has pattern={patterns!r}. Expected a list of patterns for groups of heads.")
-    return patterns
 
 
 def _options(text, word, brackets):
@@ -226,9 +190,11 @@ def _options(text, word, brackets):
 
 def spell_kind(kind, of_hparams):
     """Formats a kind as text for `read_kinds`, with the options that differ from `of_hparams`, {option: value}."""
-
-    def spelled(word):
-        others = ";".join(f"{option}={value}" for option, value in word.options.items() if of_hparams[option] != value)
-        return f"{word.name}({others})" if others else word.name
-
-    return "+".join(":".join(map(spelled, words)) for words in kind)
+    spelled = []
+    for word, own in words_of(kind):
+        others = ";".join(f"{option}={value}" for option, value in own.items() if of_hparams[option] != value)
+        spelled.append(f"{word}({others})" if others else word)
+    *heads, last = spelled
+    if heads and last == "dot_product":
+        return ":".join(heads)
+    return "+".join([":".join(heads), last] if heads else [last])

@@ -14,7 +14,7 @@ from t2t_lite.layers import attention_kinds as attentions
 from t2t_lite.layers import feed_forward as networks
 from t2t_lite.layers.base import Initializer, config_of
 from t2t_lite.layers.checks import check_rates, check_sizes
-from t2t_lite.layers.layer_kinds import kind_of, name_and_options, read_kinds, spell_kind
+from t2t_lite.layers.layer_kinds import kind_of, name_and_options, read_kinds, spell_kind, words_of
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import Choices, Range, Setting, settings_of
 
@@ -113,9 +113,8 @@ def model_hparams(model, base):
             )
     of_kinds = [argument for argument in _KINDS if argument in arguments]
     for argument in of_kinds:
-        kinds = [_KINDS[argument].words_of(*kind) for kind in _KINDS[argument].kinds_of(arguments[argument])]
-        words = [word for kind in kinds for group in kind for word in group]
-        options = {option: value for word in reversed(words) for option, value in word.options.items()}
+        kinds = [kind_of(*kind) for kind in _KINDS[argument].kinds_of(arguments[argument])]
+        options = {option: value for _, own in reversed(words_of(kinds)) for option, value in own.items()}
         arguments[argument] = "/".join(spell_kind(kind, options) for kind in kinds)
         arguments |= {f"{argument}.{option}": value for option, value in options.items()}
     values = {}
@@ -158,8 +157,8 @@ def in_hparams_words(error, model_class, **kinds):
     text, settings = str(error), model_settings(model_class, **kinds)
     spelled = set()
     for setting, names in kinds.items() if hasattr(model_class, "kind_hparams") else ():
-        words = [word for kind in read_kinds(names, setting) for group in kind for word in group]
-        spelled |= {f"{settings[setting].argument}.{option}" for word in words for option in word.options}
+        options = [option for _, own in words_of(read_kinds(names, setting)) for option in own]
+        spelled |= {f"{settings[setting].argument}.{option}" for option in options}
     for name, setting in settings.items():
         argument = setting.argument.rpartition(".")[2]
         if argument and not (setting.values or setting.per or setting.argument in spelled):
@@ -226,8 +225,8 @@ def _kinds(argument, text, options, settings):
         own = {option: options[option] for option in _KINDS[argument].own_options(name) if option in options} | own
         return kind_of(name, own | ({"pattern": [filled(head) for head in heads]} if heads else {}))
 
-    kinds = [filled(kind) for kind in _KINDS[argument].spelled_kinds(text)]
-    return kinds if len(kinds) > 1 else kinds[0]
+    kinds = _KINDS[argument].spelled_kinds(text)
+    return [filled(kind) for kind in kinds] if isinstance(kinds, list) else filled(kinds)
 
 
 def own_options(settings):

@@ -4,6 +4,7 @@ import fnmatch
 import re
 
 from t2t_lite.errors import LOGGER, counted
+from t2t_lite.layers.layer_kinds import words_of
 from t2t_lite.models.arguments import constructor_arguments, settings_without_effect
 from t2t_lite.models.sequence_model import SequenceModel
 
@@ -87,13 +88,7 @@ def _reason_of_model(name, hparams, model_class, varied):
     settings = hparams.settings()
     argument, _, option = settings[name].argument.partition(".")
     kinds = next((kinds for kinds, setting in settings.items() if option and setting.argument == argument), None)
-    if kinds is None or kinds in varied or _has_option(constructor_arguments(hparams, model_class)[argument], option):
+    if kinds is None or kinds in varied:
         return ""
-    return f"{kinds}={hparams.get(kinds)}, which does not have this option."
-
-
-def _has_option(kind, option):
-    """Returns whether a kind of layers, a list of kinds, or one of their patterns has an option."""
-    if isinstance(kind, list):
-        return any(_has_option(each, option) for each in kind)
-    return isinstance(kind, dict) and (option in kind or _has_option(kind.get("pattern"), option))
+    is_read = any(option in own for _, own in words_of(constructor_arguments(hparams, model_class)[argument]))
+    return "" if is_read else f"{kinds}={hparams.get(kinds)}, which does not have this option."

@@ -87,17 +87,17 @@ def test_kinds_take_turns_over_the_layers(scaled):
     assert [getattr(layer, "factor", None) for layer in made] == [None, 3, 5, None, 3]
     assert [getattr(layer, "power", None) for layer in made] == [None, 2, 7, None, 2]
     text = "dense_relu_dense/scaled(factor=3)/scaled(factor=5;power=7)"
-    words = [{"type": "dense_relu_dense"}, {"type": "scaled", "factor": "3"}]
-    assert spelled_kinds(text) == [*words, {"type": "scaled", "factor": "5", "power": "7"}]
+    spelled = ["dense_relu_dense", {"type": "scaled", "factor": "3"}, {"type": "scaled", "factor": "5", "power": "7"}]
+    assert spelled_kinds(text) == spelled
 
 
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("scaled+scaled", r"ffn_layer=scaled\+scaled.*/"),
-        ("scaled:dense_relu_dense", "ffn_layer=scaled:dense_relu_dense.*/"),
-        ("scaled(sum=3)", r"ffn_layer=scaled\(sum=3\): scaled .* sum.*factor or power"),
-        ("dense_relu_dense(factor=3)", "dense_relu_dense .* factor.*none"),
+        ("scaled+scaled", r"dense_relu_dense, .*'scaled\+scaled'"),
+        ("scaled:dense_relu_dense", "dense_relu_dense, .*'pattern'"),
+        ("scaled(sum=3)", "`feed_forward` scaled has the options .*factor.*power.*sum"),
+        ("dense_relu_dense(factor=3)", r"dense_relu_dense has the options \[\]: .*factor"),
         ("skaled", "dense_relu_dense, .*'skaled'"),
     ],
 )
