@@ -114,8 +114,8 @@ class _InScope:
         vars(_scope).update(self._outer)
 
 
-class dropout_seed(_InScope):
-    """Context manager in which each `ScopedSeed` depends only on the run seed, the batch index and its own index.
+def dropout_seed(batch_index, run_seed=0, in_xla=False):
+    """Returns a context manager in which a `ScopedSeed` depends only on the run seed, batch index and its own index.
 
     The trainer enters this context in each forward pass, with the batch's index in the data stream. So replicas and
     accumulated micro-batches use different dropout masks, and masks can be reproduced without any saved state.
@@ -125,11 +125,9 @@ class dropout_seed(_InScope):
         run_seed: int.
         in_xla: bool, whether TensorFlow compiles the forward pass with XLA. This does not change masks in float32.
     """
-
-    def __init__(self, batch_index, run_seed=0, in_xla=False):
-        if keras.backend.backend() == "tensorflow":  # cast once for all seeds: see `ScopedSeed.next`
-            batch_index = ops.cast(batch_index, "int32")
-        super().__init__(words=(batch_index, run_seed), in_xla=in_xla)
+    if keras.backend.backend() == "tensorflow":  # cast once for all seeds: see `ScopedSeed.next`
+        batch_index = ops.cast(batch_index, "int32")
+    return _InScope(words=(batch_index, run_seed), in_xla=in_xla)
 
 
 def is_compiled():
@@ -137,40 +135,33 @@ def is_compiled():
     return _scope.in_xla
 
 
-class repeated_call(_InScope):
-    """Context manager under which each call of a layer within one forward pass gets a different seed.
+def repeated_call(number):
+    """Returns a context manager under which each call of a layer within one forward pass gets a different seed.
 
     Args:
         number: int, the number of earlier calls of the layer in this forward pass.
     """
-
-    def __init__(self, number):
-        super().__init__(call=number)
+    return _InScope(call=number)
 
 
-class numbered_part(_InScope):
-    """Context manager under which a layer's seeds for the parts of one result differ, even under `drawn_seeds`.
+def numbered_part(number):
+    """Returns a context manager under which a layer's seeds for the parts of one result differ, even in `drawn_seeds`.
 
     Args:
         number: int, the number of the part, below 8.
     """
-
-    def __init__(self, number):
-        super().__init__(part=number)
+    return _InScope(part=number)
 
 
-class drawn_seeds(_InScope):
-    """Context manager under which a layer uses the same seeds in every call, as recomputation requires.
+def drawn_seeds(layer):
+    """Returns a context manager under which a layer uses the same seeds in every call, as recomputation requires.
 
-    The seeds are taken once, when the context manager is created.
+    The seeds are taken once, when this function is called.
 
     Args:
         layer: keras.layers.Layer. The seeds of its sublayers are repeated as well.
     """
-
-    def __init__(self, layer):
-        seeds = {id(seed): seed.next() for part in layer._flatten_layers() for seed in _own_seeds(part)}
-        super().__init__(drawn=seeds)
+    return _InScope(drawn={id(seed): seed.next() for part in layer._flatten_layers() for seed in _own_seeds(part)})
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
