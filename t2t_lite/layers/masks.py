@@ -15,7 +15,7 @@ from t2t_lite.layers.dropout import is_compiled
 MASKED = 1e30
 
 
-# The names of these two classes must not begin with "_", because TensorFlow allows no such scope outside other scopes.
+# The name of this class must not begin with "_", because TensorFlow allows no such scope outside other scopes.
 class Masked(keras.layers.Layer):
     """The identity, to whose output Keras attaches a mask."""
 
@@ -28,15 +28,7 @@ class Masked(keras.layers.Layer):
         return inputs
 
 
-class Copied(Masked):
-    """Copies a tensor."""
-
-    def call(self, inputs, mask=None):
-        """Returns a copy of the inputs."""
-        return ops.copy(inputs)
-
-
-_masked, _copied = functools.cache(Masked), functools.cache(Copied)  # cached, because creating a layer is slow
+_masked = functools.cache(Masked)  # cached, because creating a layer is slow
 
 
 def with_mask(tensor, mask):
@@ -47,7 +39,8 @@ def with_mask(tensor, mask):
 
 def copied(tensor):
     """Returns a copy of a tensor with the same Keras mask, for a layer that removes the masks of its inputs."""
-    return _copied()(tensor)
+    mask, copy = getattr(tensor, "_keras_mask", None), ops.copy(tensor)
+    return copy if mask is None else with_mask(copy, mask)
 
 
 def check_masks(**masks):
@@ -176,9 +169,7 @@ def merge_masks(shape, attention_mask, padding_mask=None):
     Raises:
         ValueError: see `visible_keys`.
     """
-    dense = None if attention_mask is None else _dense_mask(attention_mask, shape)
-    keys = None if padding_mask is None else _padding_mask(padding_mask, shape)
-    return Visible(keys=keys, dense=dense).merged(*shape[2:])
+    return visible_keys(shape, attention_mask, False, padding_mask).merged(*shape[2:])
 
 
 def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, context=None):
