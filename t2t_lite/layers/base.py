@@ -1,6 +1,7 @@
 """The base class of all layers, with its configuration and saving, and helpers for activations and initializers."""
 
 import collections
+import contextlib
 import functools
 import inspect
 
@@ -8,7 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2t_lite.layers.quantization import can_quantize, policy_config
+from t2t_lite.layers.quantization import policy_config
 
 _BY_KERAS = frozenset(inspect.signature(keras.layers.Layer.__init__).parameters)  # arguments that Keras itself saves
 _TAKEN_AS_CONFIGS = ("initializer", "activation")  # arguments whose names end in one of these words are serialized
@@ -92,7 +93,7 @@ class Layer(keras.layers.Layer):
         if not parts:
             super().quantize(mode, type_check=type_check, config=config)
         for part in parts:
-            if can_quantize(part, mode):
+            with contextlib.suppress(NotImplementedError):  # as Keras raises for layers without such a matrix
                 part.quantize(mode, config=config)
 
     def require_size(self, input_shape):
@@ -295,18 +296,9 @@ class Orthogonal(keras.initializers.Orthogonal):
         return ops.cast(super().__call__(shape, keras.backend.result_type(dtype, "float32")), dtype)
 
 
-def _is_initializer_class(value):
-    """Returns whether a value is an initializer class, which Keras' layers accept in place of an instance."""
-    return inspect.isclass(value) and issubclass(value, keras.initializers.Initializer)
-
-
 def own_initializer(identifier):
     """Returns an initializer for one weight: a copy, because a shared object would give all weights the same values."""
-    if _is_initializer_class(identifier):
-        return identifier()
-    if isinstance(identifier, keras.initializers.Initializer):
-        return type(identifier).from_config(identifier.get_config())
-    return identifier
+    return identifier.clone() if isinstance(identifier, keras.initializers.Initializer) else identifier
 
 
 def sublayer_initializers(kernel_initializer, bias_initializer, output_initializer):
@@ -335,8 +327,8 @@ def config_of(value):
     """Serializes an argument for `get_config` as a number, string, name of a Keras function, or dict."""
     if isinstance(value, list | tuple):
         return [config_of(each) for each in value]
-    if _is_initializer_class(value):
-        value = value()
+    if inspect.isclass(value) and issubclass(value, keras.initializers.Initializer):
+        value = value()  # Keras' layers accept a class in place of an instance
     if isinstance(value, keras.Layer | keras.initializers.Initializer):
         return keras.saving.serialize_keras_object(value)
     if isinstance(value, np.generic):

@@ -94,14 +94,6 @@ def _check_quantizers(layer):
         )
 
 
-def can_quantize(layer, mode):
-    """Returns whether Keras or this package can quantize a layer that has no sublayers."""
-    kinds = (keras.layers.Dense, keras.layers.EinsumDense)
-    tables = (keras.layers.Embedding,)
-    own = getattr(layer, "QUANTIZATION_MODES", ())
-    return isinstance(layer, kinds) or mode in own or (isinstance(layer, tables) and mode in TABLE_MODES)
-
-
 def quantized_rows(matrix, mode, block_size=None):
     """Quantizes an embedding table row by row.
 

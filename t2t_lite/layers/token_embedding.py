@@ -37,8 +37,6 @@ class TokenEmbedding(Layer):
             [0, vocab_size).
     """
 
-    QUANTIZATION_MODES = TABLE_MODES
-
     avoids_scatter = False
 
     def __init__(
