@@ -167,13 +167,11 @@ class MultiHeadAttention(Projections):
         # The queries are scaled instead of the scores, because oneDNN fuses a scaled product into a far slower kernel.
         query = query * ops.cast(self.query_size**-0.5, query.dtype)
         scores = [self.score.scores(self, query, key, [distances], training) for key, _, distances in parts]
-        if len(parts) == 1:
-            weights = masked_softmax(scores[0], mask)
-            dropped = [self.dropout(weights, training=training)]
-        else:
-            weights = masked_softmax(ops.concatenate(scores, axis=-1), mask)
-            dropped, size = self.dropout(weights, training=training), shape_of(parts[0][0])[2]
-            dropped = [dropped[..., :size], dropped[..., size:]]
+        weights = masked_softmax(scores[0] if len(scores) == 1 else ops.concatenate(scores, axis=-1), mask)
+        dropped = [self.dropout(weights, training=training)]
+        if len(parts) > 1:
+            size = shape_of(parts[0][0])[2]
+            dropped = [dropped[0][..., :size], dropped[0][..., size:]]
         pairs = zip(dropped, parts, strict=True)
         outputs = [self.score.mix(self, own, value, [distances]) for own, (_, value, distances) in pairs]
         return sum(outputs[1:], outputs[0]), weights
