@@ -8,10 +8,9 @@ from keras import ops
 
 from t2t_lite.layers import ClassHead, Results, SpanHead
 from t2t_lite.layers.checks import shape_of
-from t2t_lite.layers.context import results_or_loss
 from t2t_lite.layers.encoder_heads import mean_and_maximum
 from t2t_lite.layers.masks import with_mask
-from t2t_lite.models.transformer_parts import TransformerModel, build_parts, is_token, normalized
+from t2t_lite.models.transformer_parts import TransformerModel, build_parts, is_token
 from t2t_lite.settings.ranges import ALL_POSITIONS, POOLINGS, setting
 from t2t_lite.text.vocabulary import EOS_ID
 
@@ -173,34 +172,6 @@ class EncoderModel(TransformerModel):
     def of_ids(self, states):
         """Selects the states of the ids, [B, S, …], from the states of all positions, [B, 1 + S, …]."""
         raise NotImplementedError(f"{type(self).__name__} must implement of_ids.")
-
-    def read(self, x, mask, training, states=False, scores=False, results=None, **context):
-        """Runs the encoder stack on embeddings.
-
-        Args:
-            x: [B, T, hidden].
-            mask: bool [B, T], True where a position is not padding.
-            training: bool.
-            states, scores: bool, whether to also return the hidden states and the attention weights.
-            results: `Results`, to which the layers add their results. If None, their costs are a loss in training
-                (`add_loss`).
-            **context: further attributes of the layers' `Context`.
-
-        Returns:
-            The dict that `encode` returns.
-        """
-        output = self.encoder(
-            x, attention_mask=ops.expand_dims(mask, 1),
-            context=self.context_class(nonpadding=mask, results=results_or_loss(results), **context),
-            return_attention_scores=scores, return_hidden_states=states, training=training,
-        )  # fmt: skip
-        hidden, *rest = output if isinstance(output, tuple) else (output,)
-        result = {"hidden": normalized(hidden, self.encoder_norm), "mask": mask}
-        if scores:
-            result["attention"] = rest.pop(0)
-        if states:
-            result["states"] = rest.pop()
-        return result
 
     def of_row(self, states, inputs):
         """Selects the states [B, …] of the positions that represent whole rows.

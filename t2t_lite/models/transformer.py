@@ -133,12 +133,7 @@ class Transformer(TransformerModel):
             x = x + ops.cast(self.target_space, x.dtype)  # also added to padding positions, which are masked
         x = positioned(self.encoder_position, x)
         x = self.encoder_dropout(x, training=training)
-        options = {"attention_mask": ops.expand_dims(mask, 1), "training": training}
-        options["context"] = Context(nonpadding=mask, results=results_or_loss(results))
-        if not return_attention_scores:
-            return {"hidden": normalized(self.encoder(x, **options), self.encoder_norm), "mask": mask}
-        x, scores = self.encoder(x, return_attention_scores=True, **options)
-        return {"hidden": normalized(x, self.encoder_norm), "mask": mask, "attention": scores}
+        return self.read(x, mask, training, scores=return_attention_scores, results=results)
 
     def decode(self, targets, memory, training=None, return_attention_scores=False, results=None):
         """Runs the decoder on `targets`, which are shifted right.
@@ -159,9 +154,8 @@ class Transformer(TransformerModel):
         x = self.decoder_dropout(x, training=training)
         options = {"memory_mask": ops.expand_dims(memory["mask"], 1), "training": training}
         options["context"] = Context(nonpadding=is_token(targets), results=results_or_loss(results))
-        if not return_attention_scores:
-            return normalized(self.decoder(x, memory["hidden"], **options), self.decoder_norm), []
-        x, scores = self.decoder(x, memory["hidden"], return_attention_scores=True, **options)
+        output = self.decoder(x, memory["hidden"], return_attention_scores=return_attention_scores, **options)
+        x, scores = output if return_attention_scores else (output, [])
         return normalized(x, self.decoder_norm), scores
 
     def attention_weights(self, inputs):

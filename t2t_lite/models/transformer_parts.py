@@ -19,6 +19,7 @@ from t2t_lite.layers import attention_kinds as attentions
 from t2t_lite.layers import feed_forward as networks
 from t2t_lite.layers.base import matrix_initializer
 from t2t_lite.layers.checks import check_sizes
+from t2t_lite.layers.context import results_or_loss
 from t2t_lite.layers.layer_kinds import kinds_config
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.models.arguments import check_option, described, in_hparams_words, own_options, with_options
@@ -177,9 +178,35 @@ class TransformerModel(SequenceModel):
             A layer called with [B, T, hidden] and `training`, and with `context` if its `call` has this argument; or
             None for the default `FeedForward`.
         """
-        kinds = networks.kinds_of(self.config["feed_forward"])
-        is_plain = kinds[index % len(kinds)][0] == networks.PLAIN
-        return None if is_plain else networks.make_feed_forward(self.config["feed_forward"], index, **options)
+        return networks.make_feed_forward(self.config["feed_forward"], index, **options)
+
+    def read(self, x, mask, training, states=False, scores=False, results=None, **context):
+        """Runs the encoder stack on embeddings.
+
+        Args:
+            x: [B, T, hidden].
+            mask: bool [B, T], True where a position is not padding.
+            training: bool.
+            states, scores: bool, whether to also return the hidden states and the attention weights.
+            results: `Results`, to which the layers add their results. If None, their costs are a loss in training
+                (`add_loss`).
+            **context: further attributes of the layers' `Context`.
+
+        Returns:
+            The dict that `encode` returns.
+        """
+        output = self.encoder(
+            x, attention_mask=ops.expand_dims(mask, 1),
+            context=self.context_class(nonpadding=mask, results=results_or_loss(results), **context),
+            return_attention_scores=scores, return_hidden_states=states, training=training,
+        )  # fmt: skip
+        hidden, *rest = output if isinstance(output, tuple) else (output,)
+        result = {"hidden": normalized(hidden, self.encoder_norm), "mask": mask}
+        if scores:
+            result["attention"] = rest.pop(0)
+        if states:
+            result["states"] = rest.pop()
+        return result
 
     @property
     def cost_features(self):
