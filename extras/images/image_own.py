@@ -206,7 +206,7 @@ class ImageProblem(Problem):
     def model_hparams(self, hparams):
         """See `Problem.model_hparams`; raises `UserError` if the attention `local_2d` has other blocks."""
         from t2t_lite.layers.attention_kinds import spelled_kinds
-        from t2t_lite.layers.layer_kinds import name_and_options
+        from t2t_lite.layers.layer_kinds import words_of
 
         kinds = hparams.self_attention_type
         if "local_2d" not in kinds:
@@ -220,8 +220,7 @@ class ImageProblem(Problem):
         (rows, columns), (_, width, channels) = self.image_blocks, self.image_size
         sizes = {"block_height": rows, "block_width": columns, "image_width": width * channels}
         given = {name: hparams.get(name, size) for name, size in sizes.items()}
-        words = [word for kind in spelled_kinds(kinds) for word in (kind, *kind.get("pattern", ()))]
-        for name, options in map(name_and_options, words):
+        for name, options in words_of(spelled_kinds(kinds)):
             own = {**given, **options} if "local_2d" in name.split("+") else sizes
             if wrong := [name for name, size in sizes.items() if str(own[name]) != str(size)]:
                 expected = ",".join(f"{name}={size}" for name, size in sizes.items())
