@@ -14,7 +14,7 @@ from keras import ops
 
 from t2t_lite.data.random_numbers import uniform_numbers
 from t2t_lite.errors import UserError
-from t2t_lite.layers import Context, Dropout, Results, TransformerEncoderLayer, number_seeds
+from t2t_lite.layers import Context, Dropout, Results, TransformerEncoderLayer
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.models.arguments import shared_options
 from t2t_lite.models.encoder_decoder import tied_embeddings
@@ -94,15 +94,11 @@ class Kermit(TransformerModel):
         """{feature: rank} of the features that a call reads. A call does not read the targets."""
         return {"inputs": 2, "canvas": 2}
 
-    def build(self, input_shape=None):
-        """Creates all weights; `input_shape` is not used."""
-        if self.built:
-            return
-        shape = (None, None, self.config["hidden_size"])
+    def build_layers(self, shape):
+        """Creates the weights of the layers; `shape` is the shape of hidden states."""
         build_parts((None, None), self.input_embedding, self.target_embedding, self.softmax)
         self.side = self.add_weight(name="side", shape=(2, shape[-1]), initializer=keras.initializers.RandomNormal())
         build_parts(shape, self.position, self.encoder, self.encoder_norm)
-        number_seeds(self)
 
     @classmethod
     def corrupt(cls, batch, seeds, hparams):

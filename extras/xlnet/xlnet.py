@@ -9,8 +9,7 @@ from keras import ops
 
 from t2t_lite.extras.memory.memory import MemoryScore
 from t2t_lite.extras.xlnet.segment_attention import SegmentContext
-from t2t_lite.layers import Dropout, Results, TokenEmbedding, TransformerEncoderLayer, number_seeds
-from t2t_lite.layers.base import matrix_initializer
+from t2t_lite.layers import Dropout, Results, TokenEmbedding, TransformerEncoderLayer
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.layer_kinds import name_and_options
 from t2t_lite.models.arguments import shared_options
@@ -80,7 +79,6 @@ class XLNet(EncoderModel):
         c = types.SimpleNamespace(**self.config)
         if not isinstance(c.last_id, numbers.Integral) or not 0 <= c.last_id < vocab_size:
             raise ValueError(f"`last_id` must be an id from 0 to {vocab_size - 1}: received last_id={c.last_id!r}.")
-        self.check_classes()
         if c.position != "none":
             raise ValueError(
                 f"`position` must be none, because attention depends on distances: received position={c.position!r}."
@@ -88,7 +86,7 @@ class XLNet(EncoderModel):
         kinds = c.self_attention if isinstance(c.self_attention, list) else [c.self_attention]
         if any(name_and_options(kind)[0] != _KIND for kind in kinds):
             raise ValueError(f"`self_attention` must be {_KIND}: received self_attention={c.self_attention!r}.")
-        matrices = c.kernel_initializer or matrix_initializer(c.initializer, c.initializer_gain)
+        matrices = self.kernel_initializer()
         own = {"dtype": self.dtype_policy}
         self.embedding = TokenEmbedding(
             vocab_size, c.hidden_size, use_bias=c.softmax_bias and c.head == "masked_lm", scale=False,
@@ -104,18 +102,14 @@ class XLNet(EncoderModel):
         self.make_heads(matrices, 0.0)
         self.query = None
 
-    def build(self, input_shape=None):
-        """Creates all weights, without using `input_shape`."""
-        if self.built:
-            return
-        hidden = (None, None, self.config["hidden_size"])
+    def build_layers(self, shape):
+        """Creates the weights of the layers; `shape` is the shape of hidden states."""
         build_parts((None, None), self.embedding)
-        build_parts(hidden, self.encoder, self.encoder_norm)
+        build_parts(shape, self.encoder, self.encoder_norm)
         if self.config["head"] == "masked_lm":
             initializer = self.embeddings_initializer() or "normal"
-            self.query = self.add_weight(name="query", shape=(1, 1, hidden[-1]), initializer=initializer)
-        self.build_heads(hidden)
-        number_seeds(self)
+            self.query = self.add_weight(name="query", shape=(1, 1, shape[-1]), initializer=initializer)
+        self.build_heads(shape)
 
     def head_weights(self):
         """Returns the weights of the heads; for masked ids, these are the bias and the queries' initial vector."""
@@ -181,7 +175,9 @@ class XLNet(EncoderModel):
         self.build_if_needed()
         row, mask, segments = self._rows(inputs)
         x = self.dropout(self.embedding(row), training=training)
-        read = self.read(x, mask, training, return_hidden_states, return_attention_scores, results, segments=segments)
+        read = self.run_encoder(
+            x, mask, training, return_hidden_states, return_attention_scores, results, segments=segments
+        )
         return {**read, "hidden": self.output_dropout(read["hidden"], training=training)}
 
     def _rows(self, inputs):

@@ -55,20 +55,21 @@ class EncoderModel(TransformerModel):
     needed_features = types.MappingProxyType({"inputs": 2})  # targets are read only to predict masked ids
     predicted_share = 0.15  # BERT's proportion of masked ids
 
-    def check_classes(self):
-        """Raises `ValueError` if a class or tag head does not have enough classes."""
-        head, size = self.config["head"], self.config["target_vocab_size"]
-        if head in ("class", "tag") and (size is None or size < 2):
-            raise ValueError(f"A {head} head needs a target_vocab_size of at least 2: received {size}.")
-
     def make_heads(self, matrices, tag_dropout):
         """Creates the head for spans, classes, tags or numbers. (The prediction of masked ids does not need this head.)
 
         Args:
             matrices: the initializer of the kernels.
             tag_dropout: float, the dropout rate of the states from which tags are predicted.
+
+        Raises:
+            ValueError: if a class or tag head does not have enough classes.
         """
         c, own = types.SimpleNamespace(**self.config), {"dtype": self.dtype_policy}
+        if c.head in ("class", "tag") and (c.target_vocab_size or 0) < 2:
+            raise ValueError(
+                f"A {c.head} head needs a target_vocab_size of at least 2: received {c.target_vocab_size}."
+            )
         # not attributes of the class, which would hide the heads from PyTorch, where a layer's parts are a dictionary
         self.span_head = self.class_head = self.sentence_head = None
         if c.head == "span":

@@ -5,7 +5,7 @@ from typing import ClassVar
 import keras
 from keras import ops
 
-from t2t_lite.layers import Context, Dropout, Results, TransformerDecoderLayer, TransformerEncoderLayer, number_seeds
+from t2t_lite.layers import Context, Dropout, Results, TransformerDecoderLayer, TransformerEncoderLayer
 from t2t_lite.layers.cache import new_ancestry, see_ancestors
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.context import results_or_loss
@@ -77,18 +77,14 @@ class Transformer(TransformerModel):
         """Returns the embedding layers of inputs and targets, which may be the same layer."""
         return {"inputs": self.input_embedding, "targets": self.target_embedding}
 
-    def build(self, input_shape=None):
-        """Creates all weights; `input_shape` is unused."""
-        if self.built:
-            return
-        shape = (None, None, self.config["hidden_size"])
+    def build_layers(self, shape):
+        """Creates the weights of the layers; `shape` is the shape of hidden states."""
         build_parts((None, None), self.input_embedding, self.target_embedding, self.softmax)
         if self.config["target_space_embedding"]:
             self.target_space = self.add_weight(name="target_space", shape=shape[-1:], initializer="zeros")
         positions, norms = (self.encoder_position, self.decoder_position), (self.encoder_norm, self.decoder_norm)
         build_parts(shape, *positions, *norms, self.encoder)
         self.decoder.build(shape, shape)
-        number_seeds(self)
 
     def call(self, inputs, training=None):
         """Runs a teacher-forced pass and returns the logits.
@@ -133,7 +129,7 @@ class Transformer(TransformerModel):
             x = x + ops.cast(self.target_space, x.dtype)  # also added to padding positions, which are masked
         x = positioned(self.encoder_position, x)
         x = self.encoder_dropout(x, training=training)
-        return self.read(x, mask, training, scores=return_attention_scores, results=results)
+        return self.run_encoder(x, mask, training, scores=return_attention_scores, results=results)
 
     def decode(self, targets, memory, training=None, return_attention_scores=False, results=None):
         """Runs the decoder on `targets`, which are shifted right.

@@ -14,9 +14,8 @@ from t2t_lite.layers import (
     MaskedIdsHead,
     TokenEmbedding,
     TransformerEncoderLayer,
-    number_seeds,
 )
-from t2t_lite.layers.base import matrix_initializer, own_initializer
+from t2t_lite.layers.base import own_initializer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.models.arguments import shared_options
@@ -111,7 +110,6 @@ class TransformerEncoder(EncoderModel):
         c = types.SimpleNamespace(**self.config)
         if not isinstance(c.first_id, numbers.Integral) or not 0 <= c.first_id < vocab_size:
             raise ValueError(f"`first_id` must be an id from 0 to {vocab_size - 1}: received first_id={c.first_id!r}.")
-        self.check_classes()
         counts = {name: getattr(c, name) for name in ("num_segments", "num_task_types", "sentence_classes")}
         check_sizes(**{name: count for name, count in counts.items() if count != 0})  # 0 means no such table or head
         if c.num_hidden_groups is not None and c.num_hidden_groups > c.num_layers:
@@ -120,7 +118,7 @@ class TransformerEncoder(EncoderModel):
                 f"num_hidden_groups={c.num_hidden_groups}."
             )
         self.width = c.embedding_size or c.hidden_size
-        matrices = c.kernel_initializer or matrix_initializer(c.initializer, c.initializer_gain)
+        matrices = self.kernel_initializer()
         own = {"dtype": self.dtype_policy}
         self.embedding = TokenEmbedding(
             vocab_size, self.width, use_bias=c.softmax_bias and c.head == "masked_lm", scale=False,
@@ -170,16 +168,12 @@ class TransformerEncoder(EncoderModel):
         found = [weight for part in (*heads, self.match_embedding) if part is not None for weight in part.weights]
         return found + ([self.embedding.bias] if self.embedding.use_bias else [])
 
-    def build(self, input_shape=None):
-        """Creates all weights; `input_shape` is unused."""
-        if self.built:
-            return
-        embedded, hidden = (None, None, self.width), (None, None, self.config["hidden_size"])
+    def build_layers(self, shape):
+        """Creates the weights of the layers; `shape` is the shape of hidden states."""
         build_parts((None, None), self.embedding, self.segment_embedding, self.match_embedding, self.task_embedding)
-        build_parts(embedded, self.position, self.embedding_norm, self.projection)
-        build_parts(hidden, self.encoder, self.encoder_norm, self.masked_ids_head)
-        self.build_heads(hidden)
-        number_seeds(self)
+        build_parts((*shape[:-1], self.width), self.position, self.embedding_norm, self.projection)
+        build_parts(shape, self.encoder, self.encoder_norm, self.masked_ids_head)
+        self.build_heads(shape)
 
     def encode(self, inputs, training=None, return_hidden_states=False, return_attention_scores=False, results=None):
         """Encodes rows of ids bidirectionally.
@@ -212,7 +206,7 @@ class TransformerEncoder(EncoderModel):
             x = x + self.task_embedding(ops.zeros((1, 1), "int32"))
         x = self.dropout(normalized(x, self.embedding_norm), training=training)
         x = x if self.projection is None else self.projection(x)
-        return self.read(x, mask, training, return_hidden_states, return_attention_scores, results)
+        return self.run_encoder(x, mask, training, return_hidden_states, return_attention_scores, results)
 
     def of_ids(self, states):
         """Selects the states of all positions except the first: see `EncoderModel`."""

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2t_lite.layers import Context, Dropout, Results, TransformerDecoderLayer, number_seeds
+from t2t_lite.layers import Context, Dropout, Results, TransformerDecoderLayer
 from t2t_lite.layers.cache import new_ancestry, see_ancestors, see_prompt
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.masks import with_mask
@@ -109,14 +109,10 @@ class TransformerLM(TransformerModel):
         """Returns the embedding of the targets, which is also used for inputs."""
         return {"targets": self.target_embedding}
 
-    def build(self, input_shape=None):
-        """Creates all weights; `input_shape` is unused."""
-        if self.built:
-            return
-        shape = (None, None, self.config["hidden_size"])
+    def build_layers(self, shape):
+        """Creates the weights of the layers; `shape` is the shape of hidden states."""
         build_parts((None, None), self.target_embedding, self.softmax)
         build_parts(shape, self.decoder_position, self.decoder, self.decoder_norm)
-        number_seeds(self)
 
     def call(self, inputs, training=None):
         """Runs a teacher-forced pass and returns the logits.

@@ -14,6 +14,7 @@ from t2t_lite.layers import (
     MultiHeadAttention,
     TokenEmbedding,
     TransformerStack,
+    number_seeds,
 )
 from t2t_lite.layers import attention_kinds as attentions
 from t2t_lite.layers import feed_forward as networks
@@ -72,6 +73,16 @@ class TransformerModel(SequenceModel):
             except ValueError as error:
                 raise UserError(in_hparams_words(error, cls)) from error
         return settings
+
+    def build(self, input_shape=None):
+        """Creates all weights, unless they exist; `input_shape` is unused."""
+        if not self.built:
+            self.build_layers((None, None, self.config["hidden_size"]))
+            number_seeds(self)
+
+    def build_layers(self, shape):
+        """Creates the weights of the layers; `shape` is the shape of hidden states."""
+        raise NotImplementedError(f"{type(self).__name__} must implement build_layers.")
 
     def make_embedding(self, size, name, use_bias=False):
         """Creates a `TokenEmbedding` for a vocabulary."""
@@ -180,7 +191,7 @@ class TransformerModel(SequenceModel):
         """
         return networks.make_feed_forward(self.config["feed_forward"], index, **options)
 
-    def read(self, x, mask, training, states=False, scores=False, results=None, **context):
+    def run_encoder(self, x, mask, training, states=False, scores=False, results=None, **context):
         """Runs the encoder stack on embeddings.
 
         Args:
