@@ -100,12 +100,6 @@ class MultiHeadAttention(Projections):
         self.initializers = sublayer_initializers(kernel_initializer, bias_initializer, output_initializer)
         self.input_spec = keras.InputSpec(ndim=3)
 
-    @classmethod
-    def from_config(cls, config):
-        """Creates the layer from a configuration; older configurations have a bool "rotary" instead of "positions"."""
-        config = dict(config)
-        return super().from_config({"positions": "rotary", **config} if config.pop("rotary", False) else config)
-
     def build(self, query_shape, value_shape=None, key_shape=None):
         """Creates the projections, by default with Glorot uniform kernels as in tensor2tensor's common_attention.py."""
         check_sequences(query=query_shape, value=value_shape, key=key_shape)
@@ -375,8 +369,7 @@ class MultiHeadAttention(Projections):
             raise ValueError(
                 f"{type(self).__name__} only supports self-attention: received `value` or `key` in addition to `query`."
             )
-        masks = {"query_mask": query_mask, "value_mask": value_mask, "key_mask": key_mask, "mask": mask}
-        check_masks(**masks)
+        check_masks(query_mask=query_mask, value_mask=value_mask, key_mask=key_mask, mask=mask)
         check_sequences(value=value, key=key)
         if value is None and value_mask is None:
             value_mask = mask if query_mask is None else query_mask

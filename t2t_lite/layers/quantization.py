@@ -84,8 +84,7 @@ def _check_quantizers(layer):
     config = getattr(layer, "quantization_config", None)
     if config is None or config.mode not in TABLE_MODES:
         return
-    kind = keras.quantizers.Int8QuantizationConfig if config.mode == "int8" else keras.quantizers.Int4QuantizationConfig
-    given, usual = config.activation_quantizer, kind().activation_quantizer
+    given, usual = config.activation_quantizer, type(config)().activation_quantizer
     same = (given and given.get_config()) == (usual and usual.get_config())
     if config.weight_quantizer is not None or not same:
         raise ValueError(
