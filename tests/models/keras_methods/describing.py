@@ -10,7 +10,7 @@ import pytest
 
 from t2t_lite.models.transformer_parts import TransformerModel
 from tests.layers.equations import array
-from tests.models.keras_methods.table import method, same
+from tests.models.keras_methods.table import Outer, method, same
 
 
 def summed_up(model, **options):
@@ -64,15 +64,6 @@ def summary_with_lora(case):
 def summary_of_a_model_around_it(case):
     symbols = {f: keras.Input(ids.shape[1:], dtype="int32", name=f) for f, ids in case.x.items()}
     check_summary(keras.Model(symbols, case.model(symbols)))
-
-    class Outer(keras.Model):
-        def __init__(self, inner):
-            super().__init__()
-            self.inner = inner
-
-        def call(self, inputs):
-            return self.inner(inputs)
-
     outer = Outer(case.fresh())
     outer(case.x)
     check_summary(outer)

@@ -11,7 +11,7 @@ from t2t_lite.settings.config import HParams
 from tests.layers.equations import array
 from tests.models.every_model import VOCAB
 from tests.models.keras_methods.fitting import BY_ONE, check_is_by_hand
-from tests.models.keras_methods.table import SMALLEST, method, same, without_dropout
+from tests.models.keras_methods.table import SMALLEST, Outer, method, same, without_dropout
 
 
 def under(policy, make):
@@ -112,22 +112,6 @@ def subclass(case):
     loaded = keras.saving.load_model(case.folder / "own.keras")
     assert type(loaded) is Own and loaded.factor == 2.0
     same(case.logits(loaded), case.logits(model), 0)
-
-
-class Outer(keras.Model):
-    """A user's model around one: its predictions, times a weight."""
-
-    def __init__(self, inner):
-        super().__init__()
-        self.inner = inner
-
-    def build(self, shape=None):
-        self.factor = self.add_weight(shape=(), initializer="ones", name="factor")
-
-    def call(self, inputs, training=None):
-        outputs = self.inner(inputs, training=training)
-        outputs = outputs if isinstance(outputs, dict) else {"targets": outputs}
-        return {name: self.factor * output for name, output in outputs.items() if not isinstance(output, dict)}
 
 
 @method("add_weight", "add_variable")

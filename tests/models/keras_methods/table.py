@@ -131,6 +131,22 @@ class Case:
         return (losses * weights).sum() / np.count_nonzero(labels)
 
 
+class Outer(keras.Model):
+    """A user's model around one: its predictions, times a weight."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def build(self, shape=None):
+        self.factor = self.add_weight(shape=(), initializer="ones", name="factor")
+
+    def call(self, inputs, training=None):
+        outputs = self.inner(inputs, training=training)
+        outputs = outputs if isinstance(outputs, dict) else {"targets": outputs}
+        return {name: self.factor * output for name, output in outputs.items() if not isinstance(output, dict)}
+
+
 def without_dropout(row):
     """Returns the options of a row's constructor by which training is the same each time."""
     accepted = constructor_parameters(registry.model(row.name))
