@@ -4,8 +4,7 @@ Those of extras stand in `tests/extras/<name>/every_layer.py`.
 """
 
 from t2t_lite import layers
-from tests.layers.harness import MEMORY, X
-from tests.layers.layer_rows import IDS, MASK, Row
+from tests.layers.harness import IDS, MASK, MEMORY, Row, X
 from tests.models.every_model import of_extras
 
 __all__ = ["IDS", "MASK", "ROWS"]

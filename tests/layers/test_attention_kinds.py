@@ -203,6 +203,7 @@ def test_a_kind_that_cannot_be_read(kind, words):
         ),
         ("=local_2d,block_width=5", "`image_width` must be a multiple of `block_width`=5: received image_width=32"),
         ("=restricted", "`attention_neighborhood` must be .* received attention_neighborhood=0"),
+        ("=dot_product_relative", "`max_relative_position` must be .* received max_relative_position=0"),
         ("=strided:restricted(neighborhood=0)", "`neighborhood` must be an integer of at least 1"),
         ("=strided:strided:local_1d", "3 kinds in `self_attention_type`"),
         ("=strided(stride=0)", r"self_attention_type=strided\(stride=0\): stride=0: expected"),
@@ -221,6 +222,8 @@ def test_errors_name_the_hyperparameter_that_was_given(changes, words):
         [
             ({"type": "strided", "stride": 0}, "`self_attention` strided: `stride` must be .* received stride=0"),
             ({"type": "strided"}, r"`self_attention` strided has the options \['stride'\]"),
+            ({"type": "restricted", "radius": 3}, r"has the options \['neighborhood'\]: received {'radius': 3}"),
+            (["dot_product", "local"], r"must be one of .*dot_product, .*relative_v2.*: received .*'local'"),
             ({"pattern": ["full", "fixed"]}, r"`self_attention` fixed has the options \['stride', 'summary'\]"),
             ({"pattern": ["full"] * 3}, "3 kinds in `self_attention`"),
             ({"pattern": "full"}, "`self_attention` has pattern='full'. Expected a list"),

@@ -10,7 +10,6 @@ from t2t_lite.layers.cache import Past, add_to_cache, new_ancestry, see_ancestor
 from tests.layers.backend import compiled
 from tests.layers.equations import array
 from tests.layers.harness import X
-from tests.layers.patterns import check_steps_of_beams
 
 RNG = np.random.default_rng(0)
 
@@ -42,31 +41,6 @@ def test_a_step_is_stored_in_the_caches_dtype(position):
     assert keras.backend.standardize_dtype(stored.dtype) == "float16" and stored.shape[2] == (8 if position else 10)
     np.testing.assert_array_equal(array(stored)[:, :, at : at + 2], new.astype("float16"))
     assert not array(stored)[:, :, :at].any() and not array(stored)[:, :, at + 2 :].any()
-
-
-@pytest.mark.parametrize("in_place", [True, False])
-@pytest.mark.parametrize("position", ["rotary", "relative", "window"])
-def test_beams_read_their_own_slots(position, in_place):
-    """Three beams of layers that know how far away a slot is."""
-    layer = {
-        "rotary": lambda: layers.MultiHeadAttention(2, positions="rotary"),
-        "relative": lambda: layers.RelativeAttention(2, 3),
-        "window": lambda: layers.RestrictedAttention(2, 3),
-    }[position]()
-    check_steps_of_beams(layer, X, in_place)
-
-
-@pytest.mark.parametrize("in_place", [True, False])
-def test_cached_steps_equal_one_causal_call(in_place):
-    layer = layers.MultiHeadAttention(2)
-    full = array(layer(X, use_causal_mask=True))
-    slots = 5 if in_place else 0
-    past = Past(*np.zeros((2, 3, 2, slots, 4), "float32"))
-    for i in range(5):
-        mask = np.arange(max(slots, i + 1))[None, None] <= i
-        position = ops.convert_to_tensor(i, "int32") if in_place else None
-        output, past = layer.step(X[:, i : i + 1], past, position, mask)
-        np.testing.assert_allclose(array(output)[:, 0], full[:, i], atol=1e-5)
 
 
 @pytest.mark.parametrize("in_place", [True, False])

@@ -85,6 +85,10 @@ def test_what_neither_form_of_a_layer_gives_is_named(name, missing):
     sizes = {"num_heads": 2, "filter_size": 16} | {name: None}
     with pytest.raises(ValueError, match=rf"`{name}`.*`{missing}`"):
         layers.TransformerEncoderLayer(**sizes)
+    if name == "num_heads":
+        decoder = layers.TransformerDecoderLayer(**sizes, self_attention=layers.MultiHeadAttention(2))
+        with pytest.raises(ValueError, match=r"`num_heads` is missing.*`cross_attention`"):
+            decoder.build((None, None, 8), (None, None, 8))
 
 
 def test_integers_of_numpy_are_sizes():

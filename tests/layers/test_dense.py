@@ -46,37 +46,18 @@ def test_lora_computes_in_the_dtype_of_its_layer(policy):
 
 
 @pytest.mark.slow
-def test_a_model_goes_on_with_the_lora_that_it_was_saved_with(tmp_path):
-    model = adapted()
-    model.compile(keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy", run_eagerly=True)
-    model.train_on_batch(BATCH, IDS)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    for one in (model, loaded):
-        one.train_on_batch(BATCH, IDS)
-    paths = [[weight.path for weight in one.trainable_weights] for one in (model, loaded)]
-    assert paths[0] == paths[1] and sum("lora" in path for path in paths[0]) == 4
-    for one, two in zip(model.weights, loaded.weights, strict=True):
-        np.testing.assert_array_equal(array(one), array(two), err_msg=one.path)
-
-
-@pytest.mark.slow
-def test_weights_with_lora_fit_a_model_without_and_the_other_way_round(tmp_path):
+def test_weights_without_lora_fit_a_model_with_it(tmp_path):
     model, plain = adapted(), TransformerLM(20, **SMALL)
-    plain.build()
     base = array(plain(BATCH))
     plain.save_weights(tmp_path / "base.weights.h5")
-    model.save_weights(tmp_path / "lora.weights.h5")
-    plain.load_weights(tmp_path / "lora.weights.h5")
-    np.testing.assert_allclose(array(plain(BATCH)), array(model(BATCH)), atol=1e-5)
     model.load_weights(tmp_path / "base.weights.h5")  # begins anew, from where training leads on
     np.testing.assert_allclose(array(model(BATCH)), base, atol=1e-6)
     first = [array(weight) for weight in model.trainable_weights if weight.path.endswith("lora_kernel_a")]
     assert len(first) == 2 and all(np.abs(matrix).min() > 0 for matrix in first)
 
 
-@pytest.mark.parametrize("kind", ["feed-forward", "int8", "table"])
-def test_layers_alone_and_quantized_ones_keep_it(kind, tmp_path):
+@pytest.mark.parametrize("kind", ["int8", "table"])
+def test_tables_and_quantized_layers_keep_it(kind, tmp_path):
     ids = keras.Input((None,), dtype="int32")
     if kind == "table":
         model = TransformerEncoder(20, 4, head="class", **SMALL)

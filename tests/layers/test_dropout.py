@@ -140,8 +140,10 @@ def test_xla_draws_the_numbers_of_a_graph():
     np.testing.assert_allclose(array(graph[1]), array(compiled[1]), atol=1e-5)
 
 
-def test_recomputed_noise_is_that_of_the_first_time():
-    parts = noisy()
+@pytest.mark.parametrize("places", [[0, 1], [0, 0, 1]], ids=["own", "shared"])
+def test_recomputed_noise_is_that_of_the_first_time(places):
+    distinct = noisy()
+    parts = [distinct[place] for place in places]
     kept, again = (layers.TransformerStack(parts, recompute=recompute) for recompute in (False, True))
     kept.build(X.shape)
     layers.number_seeds(kept)

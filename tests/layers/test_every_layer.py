@@ -108,22 +108,6 @@ def test_a_model_that_holds_it(row, tmp_path):
 
 
 @every_layer
-def test_a_model_of_a_users_own_is_summed_up(row):
-    class Holder(keras.Model):
-        def __init__(self):
-            super().__init__()
-            self.part = row.make(name="mine")
-
-        def call(self, inputs):
-            return self.part(inputs, **row.call)
-
-    model, lines = Holder(), []
-    model(row.inputs)
-    model.summary(print_fn=lambda line, **_: lines.append(line), expand_nested=True)
-    assert "mine" in "".join(lines)
-
-
-@every_layer
 def test_frozen_it_has_nothing_to_train_in_any_model(row):
     frozen = row.make(trainable=False)
     before = row.make()

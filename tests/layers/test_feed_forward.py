@@ -106,17 +106,16 @@ def test_kinds_that_cannot_be_read(text, words, scaled):
         spelled_kinds(text)
 
 
-@pytest.mark.few("swiglu-6")
+@pytest.mark.few("swiglu", "function")
 @pytest.mark.slow
-@pytest.mark.parametrize("activation, weights", [("relu", 4), ("gelu", 4), ("swish", 4), ("swiglu", 6)])
+@pytest.mark.parametrize(
+    "activation, weights",
+    [("relu", 4), ("gelu", 4), ("swish", 4), ("swiglu", 6), (lambda: squared_relu, 4)],
+    ids=["relu", "gelu", "swish", "swiglu", "function"],
+)
 def test_contract(activation, weights, tmp_path):
     init = {"filter_size": 16, "dropout": 0.1, "activation": activation}
     check_layer(layers.FeedForward, init, X, weights, tmp_path)
-
-
-@pytest.mark.slow
-def test_contract_with_a_function(tmp_path):
-    check_layer(layers.FeedForward, {"filter_size": 16, "activation": squared_relu}, X, 4, tmp_path)
 
 
 def test_initializers():

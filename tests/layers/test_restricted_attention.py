@@ -133,22 +133,5 @@ def test_padding_changes_nothing(causal):
     np.testing.assert_allclose(padded, short, atol=1e-5)
 
 
-def test_a_mask_for_each_query():
-    layer = restricted(40)
-    mask = RNG.random((203, 203)) > 0.3
-    mask |= np.eye(203, dtype=bool)
-    output = array(layer(LONG, attention_mask=mask))
-    np.testing.assert_allclose(output, attention_in_numpy(layer, LONG, LONG, mask & neighborhood(203, 40)), atol=1e-5)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-def test_weights_on_request_are_those_of_the_neighborhood(causal):
-    layer = restricted(7)
-    output, weights = layer(LONG, use_causal_mask=causal, return_attention_scores=True)
-    assert weights.shape == (2, 4, 203, 203)
-    assert ((array(weights) > 0) == neighborhood(203, 7, causal)).all()
-    np.testing.assert_allclose(array(output), array(layer(LONG, use_causal_mask=causal)), atol=1e-5)
-
-
 def test_so_many_scores_of_a_query_are_made():
     assert [restricted(7).pattern.seen(keys) for keys in (3, 7, 203)] == [3, 7, 7]

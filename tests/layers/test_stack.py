@@ -95,22 +95,6 @@ def test_each_place_of_a_layer_has_masks_of_its_own():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("places", [[0, 1], [0, 0, 1]], ids=["own", "shared"])
-def test_recomputed_activations_change_nothing(places):
-    parts = encoder_layers(dropout=0.3)
-    kept = layers.TransformerStack([parts[place] for place in places])
-    expected = array(kept(X))
-    again = layers.TransformerStack.from_config({**kept.get_config(), "recompute": True})
-    again.build(X.shape)
-    again.set_weights(kept.get_weights())
-    np.testing.assert_allclose(array(again(X)), expected, atol=1e-6)
-    for stack in (kept, again):
-        layers.number_seeds(stack)
-    with layers.dropout_seed(5, 1):
-        np.testing.assert_allclose(array(again(X, training=True)), array(kept(X, training=True)), atol=1e-6)
-
-
-@pytest.mark.slow
 @pytest.mark.few("shared")
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="a gradient by GradientTape")
 @pytest.mark.parametrize("places", [[0, 1], [0, 0, 1]], ids=["own", "shared"])

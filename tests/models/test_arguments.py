@@ -273,21 +273,6 @@ def test_kinds_of_self_attention_take_turns_over_the_layers(layers):
     assert model_hparams(model, HParams()).self_attention_type == layers
 
 
-@pytest.mark.parametrize(
-    "kind, words",
-    [
-        ("local", r"must be one of .*dot_product, .*relative_v2.*: received"),
-        ({"type": "restricted"}, r"has the options \['neighborhood'\]"),
-        ({"type": "restricted", "radius": 3}, r"has the options \['neighborhood'\]: received {'radius': 3}"),
-        (["dot_product", "local"], "must be one of"),
-    ],
-    ids=str,
-)
-def test_a_kind_that_does_not_exist(kind, words):
-    with pytest.raises(ValueError, match=words):
-        Transformer(9, num_encoder_layers=1, num_decoder_layers=1, self_attention=kind)
-
-
 def test_two_settings_of_one_argument_must_agree():
     with pytest.raises(
         UserError, match=r"layer_preprocess_sequence=none, layer_postprocess_sequence=da: .* norm .*post and pre"

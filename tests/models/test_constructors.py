@@ -60,21 +60,6 @@ def test_a_subclass_may_set_arguments_itself():
     assert found == [8, 2, 0.3]
 
 
-@pytest.mark.parametrize(
-    "argument, words",
-    [
-        ({"hidden_size": 0}, "`hidden_size` must be an integer of at least 1: received hidden_size=0"),
-        ({"num_layers": 0}, "`num_layers` must be an integer"),
-        ({"dropout": 1}, r"`dropout` must be a rate in \[0, 1\): received dropout=1"),
-        ({"position": "sines"}, "`position` must be one of sinusoidal, learned, rotary, none: received position='sin"),
-        ({"no_such": 1}, "no_such"),
-    ],
-)
-def test_an_argument_out_of_its_range(argument, words):
-    with pytest.raises(ValueError, match=words):
-        TransformerLM(20, **argument)
-
-
 def test_layers_get_their_arguments_with_python_3_11_2(monkeypatch):
     """There, a class without an `__init__` of its own has the signature of Keras' `__new__`, without names."""
     signature = inspect.signature

@@ -2,16 +2,13 @@
 
 # Nearest tests of: t2t_lite/models/encoder_decoder.py
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
 
 from t2t_lite import registry
-from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer
 from t2t_lite.models.shapes_only import shapes_only
-from t2t_lite.training import SmoothedCrossEntropy
 from tests.models.every_model import ROWS
 
 VOCAB = 20
@@ -68,36 +65,6 @@ def test_attention_weights_of_every_layer_and_head(name, rng):
         w = ops.convert_to_numpy(w)
         np.testing.assert_allclose(w.sum(-1), 1.0, atol=1e-5)
         assert w[1, :, :, 4:].max() < 1e-6  # padding is not seen
-
-
-@pytest.mark.slow
-def test_trains_through_compile_and_fit(rng):
-    keras.utils.set_random_seed(5)
-    model = Transformer(**SMALL, dropout=0.0, dtype="mixed_float16")
-    inputs, targets = example(rng)
-    eager = {"run_eagerly": True} if keras.backend.backend() == "tensorflow" else {}  # a graph takes longer
-    model.compile(optimizer=keras.optimizers.Adam(0.05), loss=SmoothedCrossEntropy(0.1), **eager)
-    assert isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
-    assert keras.backend.standardize_dtype(model({"inputs": inputs, "targets": targets}).dtype) == "float32"
-    assert {weight.dtype for weight in model.trainable_weights} == {"float32"}
-    history = model.fit({"inputs": inputs, "targets": targets}, targets, epochs=7, batch_size=3, verbose=0)
-    assert history.history["loss"][-1] < 0.8 * history.history["loss"][0]
-
-
-@pytest.mark.parametrize(
-    "overrides, words",
-    [
-        ("num_heads=3", "num_heads=3"),
-        ("layer_postprocess_sequence=xyz", "layer_postprocess_sequence=xyz"),
-        ("attention_key_channels=7", "attention_key_channels=7"),
-        ("self_attention_type=local", "`self_attention_type` must be one of .*dot_product.*: received .*local"),
-        ("self_attention_type=dot_product_relative", "max_relative_position=0"),
-        ("self_attention_type=restricted", "attention_neighborhood=0"),
-    ],
-)
-def test_bad_hyperparameters_are_named(overrides, words):
-    with pytest.raises(UserError, match=words):
-        registry.model("transformer").from_hparams(registry.hparams("transformer_tiny").parse(overrides), VOCAB)
 
 
 def test_weights_keep_their_order():

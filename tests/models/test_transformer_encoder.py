@@ -13,39 +13,14 @@ from t2t_lite import registry
 from t2t_lite.models import TransformerEncoder
 from t2t_lite.models.fine_tuning import parameters as parameters_of
 from t2t_lite.models.shapes_only import shapes_only
+from tests.models import every_model
+from tests.models.model_rows import INPUTS, LM, VOCAB, padded
 
-VOCAB = 15
-SMALL = {"vocab_size": VOCAB, "hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 2, "max_position": 20}
-HEADS = {
-    "masked_lm": {"sentence_classes": 2, "first_id": 4, "num_hidden_groups": 1, "embedding_size": 6},
-    "class": {"head": "class", "target_vocab_size": 4, "num_task_types": 3, "match_embedding": True},
-    "tag": {"head": "tag", "target_vocab_size": 4, "num_segments": 0, "norm": "pre", "embedding_norm": False},
-    "real": {"head": "real", "pooling": "mean_max"},
-    "span": {"head": "span", "embedding_size": 6},
-}
-INPUTS = [[5, 6, 7, 1, 8, 9, 1], [10, 1], [3, 3, 4, 11, 1], [5, 1, 6, 1, 7, 1]]
-TARGETS = {
-    "masked_lm": [[5, 0, 7, 0, 0, 9, 0], [10, 0], [0, 0, 4, 0, 0], [0, 0, 6, 0, 0, 0]],
-    "class": [1, 2, 3, 1],
-    "real": [1, 2**16, 3, 2**15],
-    "tag": [[1, 2, 0, 0, 3, 1, 0], [2, 0], [1, 1, 1, 1, 0], [3, 0, 2, 0, 1, 0]],
-    "span": [[1, 3], [1, 1], [2, 4], [3, 5]],
-}
+SMALL = {"vocab_size": VOCAB, "hidden_size": 16, **LM, "max_position": 32}
+ROWS = {row.reads: row for row in every_model.ROWS.values() if row.name == "transformer_encoder"}  # by head
 
 
-def padded(rows, width=0):
-    width = max([width, *map(len, rows)])
-    return np.array([[*row, *[0] * (width - len(row))] for row in rows], "int32")
-
-
-def batch_of(head, rows=slice(None), width=0):
-    targets = TARGETS[head][rows]
-    targets = np.array(targets, "int32") if head in ("class", "real", "span") else padded(targets, width)
-    sentence = np.array([1, 2, 2, 1], "int32")[rows]
-    return {"inputs": padded(INPUTS[rows], width), "targets": targets, "sentence": sentence}
-
-
-@pytest.fixture(scope="module", params=HEADS)
+@pytest.fixture(scope="module", params=ROWS)
 def head(request):
     return request.param
 
@@ -53,7 +28,7 @@ def head(request):
 @pytest.fixture(scope="module")
 def model(head):
     keras.utils.set_random_seed(3)
-    made = TransformerEncoder(**SMALL, **{"initializer_gain": 0.3, **HEADS[head]})
+    made = ROWS[head].unbuilt(initializer_gain=0.3)
     made.build()
     return made
 
@@ -68,8 +43,8 @@ def test_every_position_sees_the_whole_row(model, head):
     if head in ("masked_lm", "span"):
         pytest.skip("its logits are of several positions each, or of some alone")
     of_id_0 = 0 if head == "real" else 1
-    before = logits_of(model, batch_of(head))["targets"]
-    changed = batch_of(head)
+    before = logits_of(model, ROWS[head].batch())["targets"]
+    changed = ROWS[head].batch()
     changed["inputs"][0, 5] = 12
     after = logits_of(model, changed)["targets"]
     np.testing.assert_allclose(after[1:], before[1:], atol=1e-5)
@@ -80,7 +55,7 @@ def test_the_loss_of_masked_positions_is_that_of_all_positions():
     objectives = pytest.importorskip("t2t_lite.training.objectives", reason="it needs TensorFlow")
     keras.utils.set_random_seed(4)
     model = TransformerEncoder(**SMALL, initializer_gain=0.3)
-    batch = batch_of("masked_lm")
+    batch = ROWS["masked_lm"].batch()
     counts = {"targets": float(np.count_nonzero(batch["targets"]))}
 
     def loss(logits):
@@ -92,7 +67,7 @@ def test_the_loss_of_masked_positions_is_that_of_all_positions():
 
 
 def test_no_class_has_the_id_of_padding(model, head):
-    logits = logits_of(model, batch_of(head))
+    logits = logits_of(model, ROWS[head].batch())
     for feature, found in logits.items():
         if (head, feature) not in (("masked_lm", "targets"), ("real", "targets")):
             assert (np.argmax(found, -1) > 0).all() and (found[..., 0] < -1e8).all()
@@ -107,8 +82,7 @@ def test_the_loss_of_numbers_is_the_squared_error():
 
 def test_a_span_lies_in_its_row():
     keras.utils.set_random_seed(4)
-    model = TransformerEncoder(**SMALL, **HEADS["span"])
-    probabilities = ops.softmax(model(batch_of("span")))
+    probabilities = ops.softmax(ROWS["span"].unbuilt()(ROWS["span"].batch()))
     for row, ids in enumerate(INPUTS):
         assert ops.convert_to_numpy(probabilities)[row, :, 1 : 1 + len(ids)].sum(-1) == pytest.approx(1, abs=1e-6)
 
@@ -116,7 +90,7 @@ def test_a_span_lies_in_its_row():
 def test_a_class_is_read_from_the_mean_and_the_maximum_of_the_row():
     keras.utils.set_random_seed(4)
     model = TransformerEncoder(**SMALL, head="class", target_vocab_size=4, pooling="mean_max", initializer_gain=0.3)
-    batch = batch_of("class", width=9)
+    batch = ROWS["class"].widened(ROWS["class"].batch())
     logits = logits_of(model, batch)["targets"]
     hidden = ops.convert_to_numpy(model.encode(batch["inputs"])["hidden"])
     for row, ids in enumerate(INPUTS):
@@ -220,8 +194,8 @@ def test_parameters_are_as_many_as_published(name, vocab_size, parameters):
         ({"head": "tag", "target_vocab_size": 1}, "received 1"),
         ({"embedding_size": 0}, "embedding_size=0"),
         ({"num_hidden_groups": 3}, "num_hidden_groups=3"),
-        ({"first_id": VOCAB}, "from 0 to 14: received first_id=15"),
-        ({"first_id": "a"}, "from 0 to 14: received first_id='a'"),
+        ({"first_id": VOCAB}, "from 0 to 19: received first_id=20"),
+        ({"first_id": "a"}, "from 0 to 19: received first_id='a'"),
         ({"num_segments": -1}, "`num_segments` must be an integer of at least 1"),
         ({"sentence_classes": -1}, "`sentence_classes` must be an integer of at least 1"),
     ],
@@ -233,7 +207,7 @@ def test_bad_arguments_are_refused(arguments, message):
 
 @pytest.mark.parametrize("head, pooler, classes", [("class", True, 3), ("tag", False, 3), ("real", True, 1)])
 def test_a_pooler_is_for_whole_rows(head, pooler, classes):
-    own = TransformerEncoder(**SMALL | HEADS[head], dropout=0.3, pooler_activation="relu").class_head
+    own = ROWS[head].unbuilt(dropout=0.3, pooler_activation="relu").class_head
     assert (own.has_pooler, own.num_classes, own.dropout.rate) == (pooler, classes, 0.3)
     assert float(own.pooler_activation(keras.ops.convert_to_tensor(-5.0))) == 0  # not tanh
 

@@ -13,33 +13,15 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.models import TransformerLM
 from t2t_lite.models.shapes_only import shapes_only
-from t2t_lite.models.transformer_parts import normalized
 from t2t_lite.settings.search_options import SearchOptions
-from tests.layers.kinds import MUSIC, RELATIVE_VALUES, RESTRICTED
+from tests.models import every_model
+from tests.models.model_rows import padded
 
 VOCAB = 11
 SMALL = {"vocab_size": VOCAB, "hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_layers": 1}
-OPTIONS = {
-    "own": {"norm": "pre", "num_layers": 2},
-    "gpt2": {
-        "norm": "pre", "begin": "end", "position": "learned", "max_position": 16, "attention_bias": True,
-        "scale_embeddings": False, "activation": "gelu_tanh", "unused_ids": [0, 2],
-    },
-    "conditional": {"unconditional": False, "self_attention": RESTRICTED, "begin": "end"},
-    "untied": {"tie_embeddings": False, "softmax_bias": True, "embedding_size": 6, "begin": "end"},
-    "relative": {"self_attention": RELATIVE_VALUES, "position": "none", "begin": "end"},
-    "music": {"self_attention": MUSIC, "position": "none", "begin": "end"},
-    "rotary": {
-        "position": "rotary", "begin": "end", "self_attention": ["dot_product", RESTRICTED], "num_layers": 2
-    },
-}  # fmt: skip
+ROWS = {name: row for name, row in every_model.ROWS.items() if row.name == "transformer_lm"}
 PROMPTS = [[5, 3, 7, 4, 9, 2, 8, 6, 10], [], [4], [6, 6, 3, 10, 2]]
 TARGETS = [[4, 5, 6, 7, 1], [5, 1], [9, 8, 7, 1], [4, 4, 4, 4, 1]]
-
-
-def padded(rows):
-    width = max(map(len, rows))
-    return np.array([[*row, *[0] * (width - len(row))] for row in rows], "int32")
 
 
 def logits_of(model, targets, inputs=None):
@@ -47,17 +29,17 @@ def logits_of(model, targets, inputs=None):
     return ops.convert_to_numpy(model(features, training=False))
 
 
-@pytest.fixture(scope="module", params=OPTIONS.values(), ids=OPTIONS)
+@pytest.fixture(scope="module", params=ROWS.values(), ids=ROWS)
 def model(request):
     keras.utils.set_random_seed(3)
-    made = TransformerLM(**{**SMALL, **request.param})
+    made = request.param.unbuilt()
     made.build()
     for weight in made.trainable_weights:
         weight.assign(2 * weight)  # far from uniform
     return made
 
 
-@pytest.mark.few("gpt2", "relative", "rotary", "conditional")
+@pytest.mark.few("transformer_lm", "transformer_lm_relative", "transformer_lm_rotary", "transformer_lm_conditional")
 def test_inputs_and_targets_are_read_as_one_row_without_a_gap(model):
     batch = logits_of(model, padded(TARGETS), padded(PROMPTS))
     for i, (prompt, target) in enumerate(zip(PROMPTS, TARGETS, strict=True)):
@@ -72,7 +54,7 @@ def test_inputs_and_targets_are_read_as_one_row_without_a_gap(model):
         np.testing.assert_allclose(batch[i, : len(target)], row, atol=1e-4)
 
 
-@pytest.mark.few("own", "gpt2")
+@pytest.mark.few("transformer_lm", "transformer_lm_own")
 def test_decoding_reads_the_prompts_last_id_at_its_first_step_whatever_it_is_given(model):
     full = logits_of(model, padded(TARGETS), padded(PROMPTS))
     cache = model.init_cache(model.encode(padded(PROMPTS)), 5)
@@ -114,21 +96,6 @@ def check_full_prompts(options, compile):
         assert [result.score for result in results] == pytest.approx([result.score for result in alone], abs=1e-4)
 
 
-@pytest.mark.slow
-@pytest.mark.few("music", "rotary")
-def test_a_later_id_changes_nothing_earlier(model):
-    targets = np.array([[3, 4, 5, 6, 7, 8, 9, 10]], "int32")
-    inputs = np.array([[9, 9, 4]], "int32")
-    for given in (None, inputs):
-        before = logits_of(model, targets, given)
-        for at in (0, 1, 4, 7):
-            changed = targets.copy()
-            changed[0, at] = 3 if at else 4
-            after = logits_of(model, changed, given)
-            np.testing.assert_array_equal(after[:, : at + 1], before[:, : at + 1])
-            assert at == 7 or (after[:, at + 1] != before[:, at + 1]).any()
-
-
 def test_each_feature_may_have_the_smallest_dtype_that_holds_its_ids():
     model = TransformerLM(400, hidden_size=8, filter_size=16, num_heads=2, num_layers=1)
     targets = np.array([[5, 6]])
@@ -158,23 +125,6 @@ def test_an_id_before_the_targets_is_read_in_the_place_of_the_beginning(begin):
     np.testing.assert_allclose(found[:1], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("norm, num_layers, norms", [("pre", 1, 3), ("post", 1, 2), ("post", 2, 4)])
-def test_why_the_first_vector_must_not_stay_zero(norm, num_layers, norms):
-    """Without positions it meets every normalization as zero, and its gradient grows as ε^(-norms / 2)."""
-    tf, sizes = pytest.importorskip("tensorflow", reason="it needs TensorFlow's tape"), []
-    for epsilon in (1e-6, 1e-8):
-        keras.utils.set_random_seed(1)
-        options = {"norm": norm, "num_layers": num_layers, "norm_epsilon": epsilon, "activation": "gelu"}
-        model = TransformerLM(**{**SMALL, **options}, dropout=0.0, position="none", begin="end")
-        model.build()
-        x = tf.zeros((1, 1, 16))
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            output = normalized(model.decoder(x), model.decoder_norm)
-        sizes.append(np.linalg.norm(tape.gradient(output, x, tf.random.stateless_normal((1, 1, 16), [1, 2]))))
-    assert np.log10(sizes[1] / sizes[0]) == pytest.approx(norms, abs=0.01) and sizes[0] > 1e5
-
-
 def test_unused_ids_have_no_probability():
     model = TransformerLM(**SMALL, unused_ids=[0, 2])
     probabilities = ops.convert_to_numpy(ops.softmax(model({"targets": padded(TARGETS)})))
@@ -197,7 +147,10 @@ def test_attention_weights_are_of_targets_or_of_the_whole_row(model):
         ({"unused_ids": [11]}, "`unused_ids` must be ids from 0 to 10: received unused_ids=\\[11\\]"),
         ({"unused_ids": "x"}, "`unused_ids` must be ids from 0 to 10"),
         ({"target_vocab_size": 12}, "`target_vocab_size` must be None or `vocab_size`"),
-        ({"num_layers": -1}, "num_layers"),
+        ({"num_layers": 0}, "`num_layers` must be an integer of at least 1: received num_layers=0"),
+        ({"dropout": 1}, r"`dropout` must be a rate in \[0, 1\): received dropout=1"),
+        ({"position": "sines"}, "`position` must be one of sinusoidal, learned, rotary, none: received position='sin"),
+        ({"no_such": 1}, "no_such"),
         ({"position": "rotary"}, "`begin` must be end if position=rotary"),
     ],
     ids=str,

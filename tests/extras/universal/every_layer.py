@@ -1,7 +1,7 @@
 """Rows of the table of layers: those of the Universal Transformer."""
 
 from t2t_lite import layers
-from tests.layers.layer_rows import Row
+from tests.layers.harness import Row
 
 
 def _universal():
