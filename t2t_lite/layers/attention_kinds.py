@@ -18,7 +18,6 @@ from t2t_lite.layers.layer_kinds import (
     name_and_options,
     named_kinds,
     read_kinds,
-    words_of,
 )
 from t2t_lite.registry import Registries
 
@@ -172,17 +171,9 @@ def make_self_attention(self_attention, index, has_order=True, context_class=Con
         raise ValueError(begin + text) from None
 
 
-def own_hparams(text):
-    """Returns {name: setting} for the hyperparameters declared by the kinds in `self_attention_type`.
-
-    Raises:
-        ValueError: see `spelled_kinds`.
-    """
-    found = {}
-    for word, _ in words_of(spelled_kinds(text)):
-        for part in _parts(word).values():
-            found |= getattr(part.made_by, "HPARAMS", {})
-    return found
+def classes_of(name):
+    """Returns the registered classes of a kind of self-attention, whose `HPARAMS` are its hyperparameters."""
+    return [part.made_by for part in _parts(name).values()]
 
 
 def spelled_kinds(text):

@@ -17,7 +17,7 @@ from t2t_lite.layers.base import (
 from t2t_lite.layers.checks import check_rates, check_required_sizes, shape_of
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.layer_kinds import added_options, kinds_config, named_kinds, read_kinds, words_of
+from t2t_lite.layers.layer_kinds import added_options, kinds_config, named_kinds, read_kinds
 from t2t_lite.registry import Registries, register_feed_forward
 
 PLAIN = "dense_relu_dense"
@@ -125,16 +125,9 @@ def own_options(name):
     return added_options(Registries.feed_forwards.get(name), FeedForward)
 
 
-def own_hparams(text):
-    """Returns {name: setting} for the hyperparameters declared by the kinds in `ffn_layer`.
-
-    Raises:
-        ValueError: see `spelled_kinds`.
-    """
-    settings = {}
-    for name, _ in words_of(spelled_kinds(text)):
-        settings |= getattr(Registries.feed_forwards.get(name), "HPARAMS", {})
-    return settings
+def classes_of(name):
+    """Returns the registered classes of a kind of feed-forward layer, whose `HPARAMS` are its hyperparameters."""
+    return [Registries.feed_forwards.get(name)]
 
 
 def spelled_kinds(text):

@@ -61,6 +61,7 @@ class TokenEmbedding(Layer):
         self.embeddings_initializer = embeddings_initializer
         self.scale = scale
         self.embedding_size = embedding_size
+        self._row_size = embedding_size or hidden_size
 
     def build(self, input_shape=None):
         """Creates the matrix and, if needed, the projection (from N(0, embedding_size^-0.5)) and the biases (all 0)."""
@@ -80,10 +81,6 @@ class TokenEmbedding(Layer):
             self.projection = self.add_weight(name="projection", shape=shape, initializer=initializer)
         if self.use_bias:
             self.bias = self.add_weight(name="bias", shape=(self.vocab_size,), initializer="zeros")
-
-    @property
-    def _row_size(self):
-        return self.embedding_size or self.hidden_size
 
     def quantized_build(self, input_shape, mode, block_size=None):
         """Creates the weights for a quantized matrix of shape `input_shape`, [V, E]: see `quantized_rows`."""

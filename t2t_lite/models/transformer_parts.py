@@ -21,7 +21,7 @@ from t2t_lite.layers import feed_forward as networks
 from t2t_lite.layers.base import matrix_initializer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.context import results_or_loss
-from t2t_lite.layers.layer_kinds import kinds_config
+from t2t_lite.layers.layer_kinds import kinds_config, words_of
 from t2t_lite.layers.positions import POSITIONS
 from t2t_lite.models.arguments import check_option, described, in_hparams_words, own_options, with_options
 from t2t_lite.models.sequence_model import SequenceModel
@@ -69,9 +69,11 @@ class TransformerModel(SequenceModel):
         settings = {}
         for kinds, text in ((attentions, self_attention_type), (networks, ffn_layer)):
             try:
-                settings |= kinds.own_hparams(text)
+                words = words_of(kinds.spelled_kinds(text))
             except ValueError as error:
                 raise UserError(in_hparams_words(error, cls)) from error
+            for made_by in (made_by for name, _ in words for made_by in kinds.classes_of(name)):
+                settings |= getattr(made_by, "HPARAMS", {})
         return settings
 
     def build(self, input_shape=None):
