@@ -9,7 +9,7 @@ from keras import ops
 from t2t_lite.extras.baselines.convolution import KERNEL_HPARAMS, Convolution, read_at
 from t2t_lite.layers import Dropout
 from t2t_lite.layers.base import Layer
-from t2t_lite.layers.checks import check_sizes, shape_of
+from t2t_lite.layers.checks import at_least, check_sizes, shape_of
 from t2t_lite.models.encoder_decoder import EncoderDecoder
 from t2t_lite.registry import register_model
 from t2t_lite.text.vocabulary import EOS_ID
@@ -265,9 +265,7 @@ class ExtendedNeuralGPU(NeuralGPU):
 
 def _widened(memory, length):
     """Returns the tape of a memory, extended with zeros to at least `length` positions."""
-    width = shape_of(memory["hidden"])[1]
-    both_known = isinstance(width, int) and isinstance(length, int)
-    width = max(width, length) if both_known else ops.maximum(width, length)
+    width = at_least(shape_of(memory["hidden"])[1], length)
     return read_at(memory["hidden"], ops.arange(width, dtype="int32"))
 
 

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from t2t_lite.layers.checks import check_required_sizes, shape_of
+from t2t_lite.layers.checks import at_least, check_required_sizes, shape_of
 from t2t_lite.layers.layer_kinds import Kind
 from t2t_lite.layers.positions import Strides, by_key, shift_rows_back, split_by_run
 from t2t_lite.registry import register_score
@@ -159,7 +159,7 @@ class LeftRelativeScore(RelativeScore):
         x = ops.matmul(query, ops.swapaxes(near, -1, -2))  # […, T, k]; the last column is for distance 0
         # Pad and slice to T + S columns, of which column T - 1 - shift is for distance 0.
         *lead, _, size = shape_of(x)
-        x = ops.pad(x, (*[(0, 0)] * len(lead), (0, 0), (length - run.shift, _at_least_0(keys + run.shift))))
+        x = ops.pad(x, (*[(0, 0)] * len(lead), (0, 0), (length - run.shift, at_least(keys + run.shift, 0))))
         return ops.slice(x, (*[0] * len(lead), 0, size), (*lead, length, width))
 
     def sums(self, table, weights, dtype, run):
@@ -170,7 +170,7 @@ class LeftRelativeScore(RelativeScore):
             return ops.matmul(run.collect(weights), vectors)
         near = self._near(table, run, length, weights, dtype)
         size, zeros = near.shape[-2], [(0, 0)] * len(lead)
-        x = ops.pad(shift_rows_back(weights), (*zeros, (0, 0), (size, _at_least_0(-run.shift - keys))))
+        x = ops.pad(shift_rows_back(weights), (*zeros, (0, 0), (size, at_least(-run.shift - keys, 0))))
         x = ops.slice(x, (*[0] * len(lead), 0, length - run.shift), (*lead, length, size))
         return ops.matmul(x, near)
 
@@ -194,7 +194,3 @@ class LeftRelativeScore(RelativeScore):
 def _is_plain(run):
     """Returns whether distances grow by one from key to key and are the same in all groups of queries."""
     return isinstance(run, Strides) and run.stride == 1 and len(getattr(run.shift, "shape", ())) == 0
-
-
-def _at_least_0(number):
-    return max(number, 0) if isinstance(number, int) else ops.maximum(number, 0)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from t2t_lite.layers.checks import integer_dtype, shape_of
+from t2t_lite.layers.checks import at_most, integer_dtype, shape_of
 from t2t_lite.layers.positions import Steps
 
 
@@ -129,7 +129,7 @@ class Past(NamedTuple):
         if self.prompt:
             places = ops.clip(positions, 0, ops.maximum(prompts - 1, 0))
             # If all prompts are empty, there is nothing to gather.
-            width = shape_of(positions)[1] * (min(prompts, 1) if isinstance(prompts, int) else ops.minimum(prompts, 1))
+            width = shape_of(positions)[1] * at_most(prompts, 1)
             in_prompt = seen & ops.expand_dims(steps < 0, 1)
             of_prompt = (x[..., :width] for x in (places, positions - at, in_prompt))
             picked.insert(0, _picked(self.prompt, *of_prompt, mask, 0))

@@ -158,6 +158,16 @@ def shape_of(x):
     return tuple(size if known is None else known for known, size in zip(shape, tf.unstack(tf.shape(x)), strict=True))
 
 
+def at_least(size, least):
+    """Returns the larger of two sizes, each an int or a scalar tensor."""
+    return max(size, least) if isinstance(size, int) and isinstance(least, int) else keras.ops.maximum(size, least)
+
+
+def at_most(size, most):
+    """Returns the smaller of two sizes, each an int or a scalar tensor."""
+    return min(size, most) if isinstance(size, int) and isinstance(most, int) else keras.ops.minimum(size, most)
+
+
 def integer_dtype():
     """Returns the dtype for integers that should be computed on the same device as floats: int64 in TensorFlow.
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from keras import ops
 
-from t2t_lite.layers.checks import shape_of
+from t2t_lite.layers.checks import at_least, at_most, shape_of
 from t2t_lite.layers.dropout import numbered_part
 from t2t_lite.layers.masks import MASKED, masked_softmax, with_hidden
 from t2t_lite.layers.positions import Strides
@@ -123,10 +123,7 @@ def joined(x, length):
 
 def blocks_of(size, length):
     """Returns the block size, which is at most the length, and the number of blocks."""
-    if isinstance(length, int):
-        size = max(min(size, length), 1)
-    else:
-        size = ops.maximum(ops.minimum(size, length), 1)
+    size = at_least(at_most(size, length), 1)
     return size, (length + size - 1) // size
 
 

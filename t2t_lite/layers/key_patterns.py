@@ -4,7 +4,7 @@ import math
 
 from keras import ops
 
-from t2t_lite.layers.checks import check_required_sizes, shape_of
+from t2t_lite.layers.checks import at_most, check_required_sizes, shape_of
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.key_parts import attend_in_parts, block_part, blocks_of, whole_part
 from t2t_lite.layers.layer_kinds import Kind, make_kind
@@ -190,7 +190,7 @@ def is_short(size, length):
 
 def last_positions(size, at, count):
     """Returns the `size` positions that end at `at`, [B or 1, 1], but at most `count`: int32 [B or 1, size]."""
-    size = min(size, count) if isinstance(count, int) else ops.minimum(size, count)
+    size = at_most(size, count)
     return at - size + 1 + ops.arange(size, dtype="int32")
 
 

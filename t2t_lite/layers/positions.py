@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from t2t_lite.layers.base import Initializer, Layer, check_initializers, own_initializer
-from t2t_lite.layers.checks import check_required_sizes, known_range, shape_of
+from t2t_lite.layers.checks import at_least, check_required_sizes, known_range, shape_of
 
 _BASE = 10_000.0
 LAYOUTS = ("interleaved", "marian", "tensor2tensor")
@@ -281,24 +281,20 @@ def shift_rows(x):
     only needs a slice and a reshape (Huang et al. 2018, "Music Transformer").
     """
     *lead, length, width = shape_of(x)
+    before, narrow = (at_least(size - 1, 0) for size in (length, width))  # 0 if all prompts are empty
     zeros = (0,) * len(lead)
     flat = ops.reshape(x, (*lead, length * width))
     # `ops.slice` is used instead of indexing, because its gradient only pads.
-    flat = ops.slice(flat, (*zeros, _before(length)), (*lead, length * _before(width)))
-    rows = ops.reshape(flat, (*lead, length, _before(width)))
+    flat = ops.slice(flat, (*zeros, before), (*lead, length * narrow))
+    rows = ops.reshape(flat, (*lead, length, narrow))
     return ops.slice(rows, (*zeros, 0, 0), (*lead, length, width - length))
 
 
 def shift_rows_back(x):
     """The transpose of `shift_rows`: […, T, S] -> […, T, T + S]."""
     *lead, length, keys = shape_of(x)
-    before, none = _before(length), ((0, 0),) * len(lead)
+    before, none = at_least(length - 1, 0), ((0, 0),) * len(lead)
     wide = ops.pad(x, (*none, (0, 0), (0, before)))
     flat = ops.reshape(wide, (*lead, length * (keys + before)))
     flat = ops.pad(flat, (*none, (before, length - before)))
     return ops.reshape(flat, (*lead, length, keys + length))
-
-
-def _before(length):
-    """Returns the length minus one, or 0 if the length is 0, as it is if all prompts are empty."""
-    return max(length - 1, 0) if isinstance(length, int) else ops.maximum(length - 1, 0)
