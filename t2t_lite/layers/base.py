@@ -301,6 +301,11 @@ def own_initializer(identifier):
     return identifier.clone() if isinstance(identifier, keras.initializers.Initializer) else identifier
 
 
+def table_initializer(identifier, size):
+    """Returns the initializer for one table of vectors of the given size. Defaults to N(0, size^-0.5)."""
+    return own_initializer(identifier) or keras.initializers.RandomNormal(stddev=size**-0.5)
+
+
 def sublayer_initializers(kernel_initializer, bias_initializer, output_initializer):
     """Checks the initializers of a sub-layer's dense layers, and returns them by name, for `dense_initializers`."""
     initializers = {"kernel_initializer": kernel_initializer, "bias_initializer": bias_initializer}

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from t2t_lite.layers.base import Initializer, Layer, check_initializers, own_initializer
+from t2t_lite.layers.base import Initializer, Layer, check_initializers, table_initializer
 from t2t_lite.layers.checks import at_least, check_required_sizes, known_range, shape_of
 
 _BASE = 10_000.0
@@ -169,9 +169,7 @@ class LearnedPositionEmbedding(Layer):
     def build(self, input_shape):
         """Creates the table of position vectors."""
         self.require_size(input_shape)
-        initializer = own_initializer(self.embeddings_initializer)
-        if initializer is None:
-            initializer = keras.initializers.RandomNormal(stddev=input_shape[-1] ** -0.5)
+        initializer = table_initializer(self.embeddings_initializer, input_shape[-1])
         self.table = self.add_weight(name="table", shape=(self.max_length, input_shape[-1]), initializer=initializer)
 
     def call(self, inputs, position=None):

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from t2t_lite.layers.base import Initializer, Layer, check_initializers, own_initializer
+from t2t_lite.layers.base import Initializer, Layer, check_initializers, table_initializer
 from t2t_lite.layers.checks import check_required_sizes, check_sizes, integer_dtype, known_range, shape_of
 from t2t_lite.layers.quantization import TABLE_MODES, float_rows, own_policy, quantized_rows
 
@@ -68,9 +68,7 @@ class TokenEmbedding(Layer):
         if self.quantization_mode in TABLE_MODES:
             self.quantized_build((self.vocab_size, self._row_size), self.quantization_mode)
         else:
-            initializer = own_initializer(self.embeddings_initializer)
-            if initializer is None:
-                initializer = keras.initializers.RandomNormal(stddev=self.hidden_size**-0.5)
+            initializer = table_initializer(self.embeddings_initializer, self.hidden_size)
             self.embeddings = self.add_weight(
                 name="embeddings", shape=(self.vocab_size, self._row_size), initializer=initializer
             )

@@ -15,7 +15,7 @@ from t2t_lite.layers import (
     TokenEmbedding,
     TransformerEncoderLayer,
 )
-from t2t_lite.layers.base import own_initializer
+from t2t_lite.layers.base import own_initializer, table_initializer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.dense import Dense
 from t2t_lite.models.arguments import shared_options
@@ -157,7 +157,7 @@ class TransformerEncoder(EncoderModel):
     def _table(self, rows, name):
         if not rows:
             return None
-        initializer = self.embeddings_initializer() or keras.initializers.RandomNormal(stddev=self.width**-0.5)
+        initializer = table_initializer(self.embeddings_initializer(), self.width)
         return keras.layers.Embedding(  # Keras rejects NumPy integers
             int(rows), int(self.width), embeddings_initializer=initializer, dtype=self.dtype_policy, name=name
         )
