@@ -152,7 +152,8 @@ def own_settings(*settings, problem="", **defaults):
     return found | {key: dataclasses.replace(found[key], default=default) for key, default in defaults.items()}
 
 
-_MODULES = registry.Registry("own settings")  # used only to import the modules that declare settings
+# used only to import the modules that declare settings
+_MODULES = registry.Registry("own settings", "(declare|explain)_settings", "t2t_lite.problems")
 _FILES = {"kind": list, "default": None, "key": "files", "is_path": True}
 declare_settings(
     OwnSetting(

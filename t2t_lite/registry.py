@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
+import re
 from collections.abc import Callable
 
 import t2t_lite
@@ -17,7 +18,6 @@ from t2t_lite.cli.usr_dirs import import_usr_dir as import_usr_dir
 from t2t_lite.cli.usr_dirs import is_package_name as is_package_name
 from t2t_lite.cli.usr_dirs import usr_dir_of as usr_dir_of
 from t2t_lite.errors import LOGGER, UnknownName, UserError, located, nearest, shown
-from t2t_lite.process.registering_modules import modules_by_name
 from t2t_lite.settings.config import COPIES, HParams
 from t2t_lite.settings.tensor2tensor_names import PROBLEM_HOOKS
 
@@ -96,25 +96,27 @@ def _check_task(name, cls):
 class Registries:
     """All registries. In a notebook, `Registries.problems.remove("mine")` allows a name to be registered again."""
 
-    problems = Registry("problems", _check_problem)
-    tasks = Registry("tasks", _check_task)
-    models = Registry("models", _check_model, one_per_module=True)
-    hparams = Registry("hparams")
-    ranged_hparams = Registry("ranged hparams", _check_ranged_hparams)
-    metrics = Registry("metrics", _check_metric)
-    scores = Registry("scores")
-    patterns = Registry("patterns")
-    feed_forwards = Registry("feed-forward layers")
-    families = Registry("families", one_per_module=True)
-    vocabularies = Registry("vocabularies", one_per_module=True)
-    folder_parts = Registry("folder parts", one_per_module=True)
-    encoders = Registry("encoders", one_per_module=True)
-    export_formats = Registry("export formats", one_per_module=True)
-    export_files = Registry("export files", one_per_module=True)
-    self_attentions = Registry("self-attention layers")
-    tellers = Registry("tellers")
-    batches = Registry("batches")
-    catalogs = Registry("catalogs", one_per_module=True)
+    problems = Registry("problems", "register_problem", "t2t_lite.problems", check=_check_problem)
+    tasks = Registry("tasks", "register_task", "t2t_lite.tasks", check=_check_task)
+    models = Registry("models", "register_model", "t2t_lite.models", check=_check_model, one_per_module=True)
+    hparams = Registry("hparams", "register_hparams", "t2t_lite.hparams")
+    ranged_hparams = Registry(
+        "ranged hparams", "register_ranged_hparams", "t2t_lite.hparams", check=_check_ranged_hparams
+    )
+    metrics = Registry("metrics", "register_metric", "t2t_lite.evaluation", check=_check_metric)
+    scores = Registry("scores", "register_score", "t2t_lite.layers")
+    patterns = Registry("patterns", "register_pattern", "t2t_lite.layers")
+    feed_forwards = Registry("feed-forward layers", "register_feed_forward", "t2t_lite.layers")
+    families = Registry("families", "register_family", one_per_module=True)
+    vocabularies = Registry("vocabularies", "register_vocabulary", one_per_module=True)
+    folder_parts = Registry("folder parts", "register_folder_part", one_per_module=True)
+    encoders = Registry("encoders", "register_encoder", "t2t_lite.text.published", one_per_module=True)
+    export_formats = Registry("export formats", "register_export_format", one_per_module=True)
+    export_files = Registry("export files", "register_export_file", "t2t_lite.export", one_per_module=True)
+    self_attentions = Registry("self-attention layers", "register_self_attention", "t2t_lite.layers")
+    tellers = Registry("tellers", "register_teller", "t2t_lite.decoding")
+    batches = Registry("batches", "register_batches", "t2t_lite.data")
+    catalogs = Registry("catalogs", "register_catalog", one_per_module=True)
 
 
 register_problem = Registries.problems.register
@@ -216,7 +218,7 @@ def model_of_hparams(name: str) -> str | None:
 
 def list_built_in_models() -> list[str]:
     """Returns the names of this package's models, without users' models; does not import any of them."""
-    return sorted(modules_by_name("models"))
+    return sorted(Registries.models.built_in())
 
 
 def problem(name: str, **kwargs) -> t2t_lite.data.Problem:
@@ -225,15 +227,13 @@ def problem(name: str, **kwargs) -> t2t_lite.data.Problem:
     Raises:
         UnknownName: the name is not registered; the message lists the nearest names.
     """
-    base, was_reversed, was_copy = name, False, False
-    while base.endswith(("_rev", "_copy")) and base not in Registries.problems:
-        if base.endswith("_rev"):
-            twice, was_reversed, base = was_reversed, True, base.removesuffix("_rev")
-        else:
-            twice, was_copy, base = was_copy, True, base.removesuffix("_copy")
-        if twice:
-            raise UserError(f"problem {shown(name)}: a suffix is given twice. Expected <problem>[_copy][_rev].")
-    return Registries.problems.get(base)(was_reversed=was_reversed, was_copy=was_copy, **kwargs)
+    base, suffixes = name, []
+    while match := re.fullmatch("(.*)_(rev|copy)", base):
+        base = match[1]
+        suffixes.append(match[2])
+    if len({*suffixes}) < len(suffixes):
+        raise UserError(f"problem {shown(name)}: a suffix is given twice. Expected <problem>[_copy][_rev].")
+    return Registries.problems.get(base)(was_reversed="rev" in suffixes, was_copy="copy" in suffixes, **kwargs)
 
 
 def task_of(problem: t2t_lite.data.Problem) -> type:

@@ -11,7 +11,6 @@ import pytest
 from t2t_lite import models, registry
 from t2t_lite.cli import registers
 from t2t_lite.errors import UnknownName, UserError
-from t2t_lite.process import registering_modules
 from t2t_lite.registry import Registry
 from t2t_lite.settings.config import HParams
 
@@ -209,12 +208,12 @@ def test_what_a_ported_problem_says_in_vain_is_told(hook, caplog):
 
 
 def test_a_thread_waits_for_names_that_another_one_imports(tmp_path, monkeypatch):
-    names = Registry("slow names")
+    names = Registry("slow names", "register")
     text = "import time\nfrom t2t_lite import registry\ntime.sleep(0.2)\nregistry.slow_names.register('slow')(dict)\n"
     (tmp_path / "slow_names.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(registry, "slow_names", names, raising=False)
-    monkeypatch.setattr(registers, "modules_of", lambda kind: ["slow_names"])
+    monkeypatch.setattr(registers, "modules_of", lambda *_: ["slow_names"])
     with concurrent.futures.ThreadPoolExecutor() as pool:
         assert list(pool.map(names.get, ["slow", "slow"])) == [dict, dict]
 
@@ -250,8 +249,8 @@ def test_a_name_that_was_removed_is_free_be_it_built_in_or_not_imported_yet(monk
 @pytest.mark.whole
 def test_names_are_read_from_the_sources_of_modules():
     """So `openai-gpt` may be in any module, and is known before one of them is imported."""
-    found = registering_modules.modules_by_name("families")
+    found = registry.Registries.families.built_in()
     assert found["gpt2"] == ["t2t_lite.extras.hugging_face.gpt2"]
-    assert registering_modules.modules_by_name("models")["transformer"] == ["t2t_lite.models.transformer"]
+    assert registry.Registries.models.built_in()["transformer"] == ["t2t_lite.models.transformer"]
     assert {*found} == {*registry.list_families()}
     assert all(len(modules) == 1 for modules in found.values())

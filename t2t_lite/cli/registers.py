@@ -28,15 +28,18 @@ class Registry:
     """A named collection that decorators fill and that is read like a dict.
 
     Args:
-        kind: the kind of registered objects, for messages. If `modules_of` knows this kind, its modules are imported
-            when needed.
+        kind: the kind of registered objects, for messages.
+        decorator: the name of the decorator that registers built-in entries, or None if there are none. The modules in
+            which it occurs are imported when needed, see `modules_of`.
+        package: the core package of built-in entries, or None if only extras have entries.
         check: function of (name, object) that raises `UserError` when the object cannot be registered.
         one_per_module: bool, whether the names that a module registers are known from its file name or source (see
             `modules_by_name`). If True, looking up a name imports only the module that registers it.
     """
 
-    def __init__(self, kind, check=None, one_per_module=False):
+    def __init__(self, kind, decorator=None, package=None, check=None, one_per_module=False):
         self.kind = kind
+        self._decorator, self._package = decorator, package
         self._check = check
         self._entries = {}
         self._one_per_module = self._loaded = one_per_module
@@ -46,7 +49,11 @@ class Registry:
     @functools.cached_property
     def _modules(self):
         """{name: list of the modules that register it and are not yet imported}; only one is allowed per name."""
-        return modules_by_name(self.kind) if self._one_per_module else {}
+        return self.built_in() if self._one_per_module else {}
+
+    def built_in(self):
+        """Returns {name of a built-in entry: list of the modules that register it}, without importing them."""
+        return modules_by_name(self._decorator, self._package)
 
     @overload
     def register(self, name_or_obj: _Registered) -> _Registered: ...
@@ -77,7 +84,7 @@ class Registry:
             return
         self._loading.add(thread)
         try:
-            for module in modules_of(self.kind):
+            for module in modules_of(self._decorator, self._package) if self._decorator else ():
                 self._import(module)  # waits if another thread is importing the module
         finally:
             self._loading.discard(thread)

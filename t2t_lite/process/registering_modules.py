@@ -6,48 +6,27 @@ import re
 
 from t2t_lite.process.lazy import module_paths, packages
 
-_PACKAGES = {  # {kind: (package of the built-in entries, or "" if only extras have entries, name of the decorator)}
-    "models": ("t2t_lite.models", "register_model"),
-    "hparams": ("t2t_lite.hparams", "register_hparams"),
-    "metrics": ("t2t_lite.evaluation", "register_metric"),
-    "ranged hparams": ("t2t_lite.hparams", "register_ranged_hparams"),
-    "problems": ("t2t_lite.problems", "register_problem"),
-    "own settings": ("t2t_lite.problems", "(declare|explain)_settings"),
-    "tasks": ("t2t_lite.tasks", "register_task"),
-    "scores": ("t2t_lite.layers", "register_score"),
-    "patterns": ("t2t_lite.layers", "register_pattern"),
-    "feed-forward layers": ("t2t_lite.layers", "register_feed_forward"),
-    "families": ("", "register_family"),
-    "vocabularies": ("", "register_vocabulary"),
-    "folder parts": ("", "register_folder_part"),
-    "encoders": ("t2t_lite.text.published", "register_encoder"),
-    "export formats": ("", "register_export_format"),
-    "export files": ("t2t_lite.export", "register_export_file"),
-    "catalogs": ("", "register_catalog"),
-    "batches": ("t2t_lite.data", "register_batches"),
-    "tellers": ("t2t_lite.decoding", "register_teller"),
-    "self-attention layers": ("t2t_lite.layers", "register_self_attention"),
-}
+
+def modules_of(decorator, package=None):
+    """Returns the modules of a core package, and of the extras, in which the name of a decorator occurs.
+
+    Args:
+        decorator: str, a regular expression.
+        package: str, or None if only extras use the decorator.
+    """
+    return modules_with(rf"{decorator}\b", *filter(None, [package]), *packages())
 
 
-def modules_of(kind):
-    """Returns the modules that register built-in entries of a kind (such as models), or [] for an unknown kind."""
-    if kind not in _PACKAGES:
-        return []
-    package, word = _PACKAGES[kind]
-    return modules_with(rf"{word}\b", *filter(None, [package]), *packages())
-
-
-def modules_by_name(kind):
+def modules_by_name(decorator, package=None):
     """Returns {registered name: list of the modules that register this name}; each list should have only one module.
 
     The source may give the name, as in `@registry.register_family("openai-gpt")`. Otherwise the name is that of the
-    module.
+    module. For the arguments see `modules_of`.
     """
     found = {}
-    for module in modules_of(kind):
-        decorator = rf'^@(?:registry\.)?{_PACKAGES[kind][1]}\b(?:\("(.+?)"\))?'
-        for name in re.findall(decorator, _source_of(module), re.MULTILINE):
+    pattern = re.compile(rf'^@(?:registry\.)?{decorator}\b(?:\("(.+?)"\))?', re.MULTILINE)
+    for module in modules_of(decorator, package):
+        for name in pattern.findall(_source_of(module)):
             found.setdefault(name or module.rpartition(".")[2], []).append(module)
     return found
 

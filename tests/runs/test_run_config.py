@@ -10,7 +10,6 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.errors import UnknownName, UserError
-from t2t_lite.process.registering_modules import modules_by_name
 from t2t_lite.runs.locating import find_run
 from t2t_lite.runs.opening import open_run
 from t2t_lite.runs.run_config import (
@@ -146,7 +145,7 @@ def test_a_run_knows_the_extras_that_it_is_of():
     encoders = {"targets": types.SimpleNamespace(vocab_size=2, fingerprint="00")}
     for model in registry.list_built_in_models():
         config = run_config("translate_own_rev", model, HParams(), encoders)
-        modules = modules_by_name("models")[model]
+        modules = registry.Registries.models.built_in()[model]
         extra = modules[0].split(".")[2] if modules[0].startswith("t2t_lite.extras.") else None
         assert config.get("extras", {}).get("model") == extra and "problem" not in config.get("extras", {})
 
