@@ -153,11 +153,15 @@ def require_folders(flags, *names):
 
 def report(command, error):
     """Prints an error as one line on stderr and returns the exit status. For a bug, only returns None."""
-    status, message = _explain(error)
-    if message is None:
+    out_of_memory = type(error).__name__ == "ResourceExhaustedError" and "OOM" in str(error)
+    if isinstance(error, MemoryError) or out_of_memory:
+        error = Failure("out of memory. Use a smaller batch_size, or a smaller max_length if sentences are long.")
+    elif not isinstance(error, UserError | Failure):
+        error = file_errors.explain(error)
+    if error is None:
         return None
-    print(f"{console.clear_line()}{command}: error: {printable(message)}", file=sys.stderr)
-    return status
+    print(f"{console.clear_line()}{command}: error: {printable(str(error))}", file=sys.stderr)
+    return 2 if isinstance(error, UserError) else 1
 
 
 def _run(command, define_flags, run, argv, check, tensorflow):
@@ -167,7 +171,7 @@ def _run(command, define_flags, run, argv, check, tensorflow):
         print(_help(command, description(command, sys.modules[run.__module__].__doc__), flags.shown()))
         return 0
     flags.parse(argv)
-    flags.check_and_warn(LOGGER)
+    flags.warn_without_effect(LOGGER)
     values = flags.values
     registry_help = "registry_help" in values and values.registry_help
     if check and not registry_help:
@@ -187,15 +191,6 @@ def _run(command, define_flags, run, argv, check, tensorflow):
     if tensorflow:
         flags.check_schemes()  # checked now, since the user's folder may have added a file system
     return run(values)
-
-
-def _explain(error):
-    """Returns (exit status, message) of an error, or (1, None) for a bug, whose traceback is shown."""
-    out_of_memory = type(error).__name__ == "ResourceExhaustedError" and "OOM" in str(error)
-    if isinstance(error, MemoryError) or out_of_memory:
-        return 1, "out of memory. Use a smaller batch_size, or a smaller max_length if sentences are long."
-    explanation = error if isinstance(error, UserError | Failure) else file_errors.explain(error)
-    return (2 if isinstance(explanation, UserError) else 1), str(explanation) if explanation else None
 
 
 def _help(command, text, flags):
