@@ -40,9 +40,6 @@ def define_flags(flags):
     define_settings(flags, GenerationSettings)
     flags.DEFINE_path("t2t_usr_dir", None, "Your own folder with an __init__.py that registers problems.")
     flags.DEFINE_bool("registry_help", False, "Print every registered model, hyperparameter set and problem, and stop.")
-    flags.not_yet("num_shards", 0, "The problem's dataset_splits sets the number of shards.")
-    for name in ("task_id", "task_id_start", "task_id_end"):
-        flags.not_yet(name, -1, "A problem is always generated completely.")
     flags.no_effect("num_concurrent_processes", "use --num_workers")
 
 

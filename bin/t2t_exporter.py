@@ -49,7 +49,6 @@ def define_flags(flags):
     )  # fmt: skip
     _trained.define_features_flags(flags)
     flags.no_effect("as_text", "exports are always written as saved_model.pb", is_bool=True)
-    flags.DEFINE_bool("export_as_tfhub", False, "Not supported.")
     _app.define_tf1_flags(flags)
 
 
@@ -57,8 +56,6 @@ def check(flags):
     """Raises `UserError` for mistakes that can be found without heavy imports."""
     _trained.check(flags)
     check_mode(flags, modes()[flags.format], modes())
-    if flags.export_as_tfhub:
-        raise UserError("--export_as_tfhub: TF-Hub modules are not supported. Remove the flag to write a SavedModel.")
 
 
 def _check_settings(flags, settings, fixed, effective):

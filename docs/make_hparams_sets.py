@@ -185,11 +185,7 @@ def flag_status(flags, name):
     name = name.replace("-", "_")
     if name in flags and not flags.has_effect(name):
         return "ignored", sentence(flags.values[name].help)
-    if name in {flag.name for flag in flags.shown()}:
-        return "yes", ""
-    if name in flags:  # planned
-        return "error", flags.values[name].help
-    return "error", _app.answer(name, flags)
+    return ("yes", "") if name in flags else ("error", _app.answer(name, flags))
 
 
 SHARED = ("trainer", "decoder", "eval", "exporter")

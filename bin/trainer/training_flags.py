@@ -79,8 +79,6 @@ def define_flags(flags):
     flags.DEFINE_bool("generate_data", False, "Run t2t-datagen first, into --data_dir.")
     flags.DEFINE_path("tmp_dir", "/tmp/t2t_datagen", "Folder for the downloads of --generate_data.")
     flags.DEFINE_pairs("hp_", into="hparams")
-    flags.not_yet("decode_to_file", "", "Use t2t-decoder.")
-    flags.not_yet("decode_reference", "", "Use t2t-decoder.")
     flags.DEFINE_path("decode_from_file", "", "Only for t2t-decoder.")
     _app.define_tf1_flags(flags)
 

@@ -29,7 +29,7 @@ class Flags:
     def __init__(self, explain=lambda name, flags: "--help lists all flags."):
         self.values = absl_flags.FlagValues()
         self._explain = explain
-        self._no_effect, self._not_yet, self._pairs = {}, {}, {}
+        self._no_effect, self._pairs = {}, {}
 
     def __contains__(self, name):
         return name in self.values
@@ -93,23 +93,9 @@ class Flags:
         """Returns whether the flag has an effect, that is, was not declared with `no_effect`."""
         return name in self.values and name not in self._no_effect
 
-    def not_yet(self, name, default, instead=""):
-        """Declares a flag that is only planned. It is hidden from --help, and any value but the default is an error.
-
-        Args:
-            name: name of the flag.
-            default: tensor2tensor's default.
-            instead: a full sentence of advice on what to do until the flag exists.
-        """
-        if isinstance(default, bool):
-            self.DEFINE_bool(name, default, instead)
-        else:
-            self.DEFINE_string(name, None if default is None else str(default), instead)
-        self._not_yet[name] = instead
-
     def shown(self):
         """Returns the flags that --help lists, in order of declaration."""
-        return [self.values[n] for n in self.values if n not in self._no_effect and n not in self._not_yet]
+        return [self.values[name] for name in self.values if name not in self._no_effect]
 
     def _define(self, *arguments):
         absl_flags.DEFINE_flag(_Flag(*arguments), flag_values=self.values)
@@ -161,11 +147,8 @@ class Flags:
                 f"for switches. {self._explain(re.split('[= ]', stray[0])[0], self)}"
             )
 
-    def check_and_warn(self, logger):
-        """Warns about flags without effect. Raises `UserError` for flags that are not available yet."""
-        for name, instead in self._not_yet.items():
-            if self.values[name].value != self.values[name].default:
-                raise UserError(f"--{name}: not available yet. {instead}".strip())
+    def warn_without_effect(self, logger):
+        """Warns about flags without effect."""
         for name, reason in self._no_effect.items():
             if self.values[name].present:
                 logger.warning(f"--{name} has no effect: {reason}.")

@@ -21,7 +21,6 @@ def define_flags(flags):
     flags.DEFINE_integer("train_steps", 100, "Steps.", 1, 1000)
     flags.DEFINE_bool("reuse", True, "Use what is there.")
     flags.DEFINE_enum("variant", "both", ["cased", "both"], "Which.")
-    flags.not_yet("warm_start_from", None, "Train from the beginning.")
     _app.define_tf1_flags(flags)
 
 
@@ -73,7 +72,7 @@ def test_help_lists_the_commands_own_flags_with_defaults(call):
     assert "--train_steps=NUMBER\n      Steps. From 1 to 1,000. Default: 100.\n" in out
     assert "--variant=cased|both\n      Which. Default: both.\n" in out
     assert "--[no]reuse" in out
-    for hidden in ("use_tpu", "warm_start_from", "flagfile"):
+    for hidden in ("use_tpu", "flagfile"):
         assert hidden not in out
 
 

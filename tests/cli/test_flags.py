@@ -26,7 +26,6 @@ def flags():
     flags.DEFINE_string("settings", "", "Settings.")
     flags.DEFINE_pairs("set_", "settings")
     flags.no_effect("tpu", "there is none")
-    flags.not_yet("later", None, "Wait.")
     return flags
 
 
@@ -128,14 +127,11 @@ def test_how_flags_are_shown(flags):
     assert [flag.name for flag in flags.shown() if flag.is_paths] == ["files"]
 
 
-def test_flags_without_effect_and_those_to_come(flags, caplog):
+def test_flags_without_effect(flags, caplog):
     assert [flags.has_effect(name) for name in ("steps", "tpu", "other")] == [True, False, False]
     flags.parse(["--tpu=x"])
-    flags.check_and_warn(logging.getLogger("t2t_lite"))
+    flags.warn_without_effect(logging.getLogger("t2t_lite"))
     assert caplog.messages == ["--tpu has no effect: there is none."]
-    flags.parse(["--later=x"])
-    with pytest.raises(UserError, match=r"--later: not available yet\. Wait\."):
-        flags.check_and_warn(logging.getLogger("t2t_lite"))
 
 
 def test_a_value_that_was_given_earlier(flags):
