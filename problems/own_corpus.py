@@ -11,10 +11,11 @@ from t2t_lite.corpora.cells import JSON_LINES
 from t2t_lite.corpora.plain_text import kind
 from t2t_lite.corpora.tables import Layout, is_number, read_table
 from t2t_lite.data.problem import DatasetSplit, Text2TextProblem, VocabType
-from t2t_lite.errors import UserError, counted, flag_list, shown
+from t2t_lite.errors import UserError, counted, flag_list, located, shown
 from t2t_lite.problems.own_problem import OwnProblem, kept
 from t2t_lite.problems.own_settings import SENTENCEPIECE, TABLES, VOCABULARY
 from t2t_lite.text import vocabulary_files
+from t2t_lite.text.encoder_parts import open_sentencepiece
 from t2t_lite.text.subwords import LONGEST_SYMBOL, RESERVED, is_symbol
 
 _MOST_LABELS = 10_000  # maximum number of labels; a file with more labels probably has texts in the label column
@@ -252,20 +253,12 @@ def read_pieces(path):
 
     Raises `UserError` if the file is not a vocabulary.
     """
-    import sentencepiece
-
     if vocabulary_files.ending_of(path) != vocabulary_files.SENTENCEPIECE:
         encoder = vocabulary_files.open_encoder(path)
         return encoder.pieces(range(encoder.vocab_size))
-    model = files.read_bytes(path)
-    try:
-        processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        return processor.id_to_piece([*range(processor.vocab_size())])
-    except (RuntimeError, ValueError):
-        raise UserError(
-            f"--vocab_from: {path}: not a SentencePiece model ({len(model):,} bytes). Expected the .model file that "
-            "t2t-datagen or spm_train wrote, or a file named .subwords, vocab.json, encoder.json or vocab.txt."
-        ) from None
+    with located("--vocab_from"):
+        processor = open_sentencepiece(files.read_bytes(path), path)
+    return processor.id_to_piece([*range(processor.vocab_size())])
 
 
 def _in_folder(flag, folder, languages):

@@ -37,6 +37,30 @@ def lines_of(content, path, expected):
     return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
+def open_sentencepiece(model, path):
+    """Returns SentencePiece's processor for a model.
+
+    Args:
+        model: bytes of a `.model` file.
+        path: str, the file's name, for errors.
+
+    Raises:
+        UserError: `model` is not a SentencePiece model.
+    """
+    import sentencepiece
+
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        processor.LoadFromSerializedProto(model)
+        processor.id_to_piece(list(range(processor.vocab_size())))  # a piece may be invalid UTF-8
+    except (RuntimeError, ValueError):  # ValueError: the error message is invalid UTF-8
+        raise UserError(
+            f"{path}: not a SentencePiece model ({len(model):,} bytes). Copy the file again. Expected a .model file "
+            "from spm_train or t2t-datagen, or a vocabulary named .subwords, vocab.json, encoder.json or vocab.txt."
+        ) from None
+    return processor
+
+
 class WordCache(dict):
     """A cache of the ids of words; a function computes a word's ids when the word is first looked up.
 

@@ -10,6 +10,7 @@ import unicodedata
 from t2t_lite import files
 from t2t_lite.errors import LOGGER, Failure, UserError, first_line
 from t2t_lite.settings.ranges import NORMALIZATIONS
+from t2t_lite.text.encoder_parts import open_sentencepiece
 from t2t_lite.text.sentencepiece_model import ModelProto, choose_size, count_words, sensible_size
 from t2t_lite.text.vocabulary import BLANK, EOS_ID, PAD_ID, UNK_ID
 
@@ -202,15 +203,7 @@ def with_usual_ids(model, path):
 
 def parse_sentencepiece(model, path):
     """Parses a SentencePiece model as a ModelProto. Raises `UserError` if SentencePiece cannot load the model."""
-    import sentencepiece
-
-    try:
-        sentencepiece.SentencePieceProcessor().LoadFromSerializedProto(model)
-    except (RuntimeError, ValueError):  # ValueError: SentencePiece's error message is not valid UTF-8
-        raise UserError(
-            f"{path}: not a SentencePiece model ({len(model):,} bytes). Expected a .model file from spm_train or "
-            "t2t-datagen."
-        ) from None
+    open_sentencepiece(model, path)
     return ModelProto.FromString(model)
 
 

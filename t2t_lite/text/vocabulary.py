@@ -12,7 +12,7 @@ import shlex
 
 from t2t_lite import files
 from t2t_lite.errors import UserError
-from t2t_lite.text.encoder_parts import BLANK, WordCache, lines_of, split_words
+from t2t_lite.text.encoder_parts import BLANK, WordCache, lines_of, open_sentencepiece, split_words
 
 PAD_ID, EOS_ID, UNK_ID = 0, 1, 2
 
@@ -271,20 +271,9 @@ class SentencePieceEncoder(TextEncoder):
     unknown_id = UNK_ID
 
     def __init__(self, path):
-        import sentencepiece
-
         self.path = path
         self._file = self.model = files.read_bytes(path, files.MOST_BYTES_OF_A_VOCABULARY)
-        self._processor = sentencepiece.SentencePieceProcessor()
-        try:
-            self._processor.LoadFromSerializedProto(self.model)
-            self._processor.id_to_piece(list(range(self._processor.vocab_size())))  # a piece may be invalid UTF-8
-        except (RuntimeError, ValueError):  # ValueError: the error message is invalid UTF-8
-            raise UserError(
-                f"{path}: not a SentencePiece model ({len(self.model):,} bytes). "
-                "Copy the file again, or delete it and run t2t-datagen."
-            ) from None
-        p = self._processor
+        self._processor = p = open_sentencepiece(self.model, path)
         special_ids = (p.pad_id(), p.eos_id(), p.unk_id())
         if special_ids != (PAD_ID, EOS_ID, UNK_ID):
             raise UserError(

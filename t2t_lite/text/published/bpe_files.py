@@ -8,7 +8,6 @@ import itertools
 import json
 import re
 
-from t2t_lite import files
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.text.encoder_parts import WordCache, lines_of, read_content
@@ -101,7 +100,7 @@ def read_vocabulary(contents, paths, symbols=None):
 
 
 def _read_ids(content, path):
-    return parse_json(content, path, files.MOST_BYTES_OF_A_VOCABULARY, {str: int})
+    return parse_json(content, path, {str: int})
 
 
 class Merges:
