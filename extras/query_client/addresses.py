@@ -9,13 +9,12 @@ import urllib.parse
 
 from t2t_lite.decoding.texts import valid_unicode
 from t2t_lite.errors import Failure, UserError, shown
-from t2t_lite.files.safe_json import MOST_BYTES
 from t2t_lite.settings.ranges import Range, typed_value
 
 MODEL_VERSION = Range(0, 2**63 - 1)
 TIMEOUT = Range(0.001, 10**6)  # seconds
 RETRIES = Range(0, 20)
-LONGEST_ANSWER = MOST_BYTES  # maximum size of an answer in bytes; answers are kept in memory
+LONGEST_ANSWER = 2**24  # maximum size of an answer in bytes; answers are kept in memory
 _ADDRESS = re.compile(
     r"(?:(?P<scheme>https?)://)?(?P<host>\[[0-9a-f:.]+\]|[^\s:/?#@\[\]\\]+)(?::(?P<port>[0-9]{1,5}))?"
     r"(?P<path>/[^\s?#\\]*)?",

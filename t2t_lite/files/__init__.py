@@ -241,7 +241,7 @@ def read_json(path, schema=dict):
     Raises:
         UserError: the file is missing, is not JSON, or does not match the schema.
     """
-    return parse_json(read_bytes(path, _MOST_BYTES_OF_JSON), path, _MOST_BYTES_OF_JSON, schema)
+    return parse_json(read_bytes(path, _MOST_BYTES_OF_JSON), path, schema)
 
 
 def write_json(path, value):

@@ -8,23 +8,23 @@ import typing
 
 from t2t_lite.errors import UserError, shown
 
-MOST_BYTES = 2**24
 
-
-def parse_json(text, where, most=MOST_BYTES, schema=None):
+def parse_json(text, where, schema=None):
     """Parses a JSON text and returns its value.
 
     Args:
         text: str or UTF-8 bytes.
         where: str, the name of the text or value in error messages, such as a path.
-        most: int, the maximum length.
         schema: the value's expected form, see `check_schema`. If None, any form is accepted.
 
     Raises:
-        UserError: the text is not JSON, is longer than `most`, is nested too deeply, contains a repeated name in an
-            object or a non-finite number, or does not match the schema.
+        UserError: the text is not JSON, is nested too deeply, contains a repeated name in an object or a non-finite
+            number, or does not match the schema.
     """
-    value = _parsed(text, where, most)
+    try:
+        value = strict_json(text)
+    except ValueError as error:
+        raise UserError(f"{where}: not readable as JSON: {error}. Copy the file again.") from None
     if schema is not None:
         check_schema(value, schema, where)
     return value
@@ -71,15 +71,6 @@ _KINDS = {
 def _expect(is_right, value, expected, where):
     if not is_right:
         raise UserError(f"{where}: expected {expected}, found {shown(value)}.")
-
-
-def _parsed(text, where, most):
-    if len(text) > most:
-        raise UserError(f"{where}: {len(text):,} bytes exceed the limit. Expected at most {most:,} bytes.")
-    try:
-        return strict_json(text)
-    except ValueError as error:
-        raise UserError(f"{where}: not readable as JSON: {error}. Copy the file again.") from None
 
 
 def strict_json(text):

@@ -17,9 +17,8 @@ import re
 
 from t2t_lite import registry
 from t2t_lite.errors import UserError, shown
-from t2t_lite.files import exists, is_folder, list_files, read_bytes
+from t2t_lite.files import exists, is_folder, list_files, read_json
 from t2t_lite.files.file_system import list_names
-from t2t_lite.files.safe_json import MOST_BYTES, parse_json
 from t2t_lite.runs.checkpoint_files import newest_checkpoint, parts_of_checkpoints
 from t2t_lite.runs.run_config import FILE_NAME, check_registered, import_usr_dir, is_registered, read_run_config
 
@@ -196,7 +195,7 @@ def read_facts(export):
     path = os.path.join(export, EXPORT_FOLDER, EXPORT_FACTS)
     if not exists(path):
         raise UserError(f"{path}: no such file. Expected a SavedModel written by t2t-exporter.")
-    facts = parse_json(read_bytes(path, MOST_BYTES), path, schema=_EXPORT_SCHEMA)
+    facts = read_json(path, _EXPORT_SCHEMA)
     if facts["format"] != _EXPORT_FORMAT:
         raise UserError(
             f"{path}: format {shown(facts['format'])}, expected {_EXPORT_FORMAT}. The export was written by another "

@@ -7,8 +7,7 @@ import re
 
 from t2t_lite import registry
 from t2t_lite.errors import UnknownName, UserError, located, nearest, shown
-from t2t_lite.files import exists, read_bytes, write_bytes
-from t2t_lite.files.safe_json import MOST_BYTES, parse_json
+from t2t_lite.files import exists, read_json, write_bytes
 from t2t_lite.process.backend import check_tensorflow
 from t2t_lite.process.lazy import extras
 from t2t_lite.registry import Registries
@@ -96,7 +95,7 @@ def read_run_config(directory):
     path = os.path.join(directory, FILE_NAME)
     if not exists(path):
         return None
-    config = parse_json(read_bytes(path, MOST_BYTES), path, schema=_SCHEMA)
+    config = read_json(path, _SCHEMA)
     if config["format"] != _FORMAT:
         raise UserError(
             f"{path}: format {shown(config['format'])}, expected {_FORMAT}. The file was written by another version."
