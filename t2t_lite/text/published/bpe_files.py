@@ -154,7 +154,8 @@ class BPEEncoder(PublishedEncoder):
     SentencePiece does the merging, in Python and in a graph. It has one rank per token instead of one per merge. The
     tokens are the same for all lists of merges that BPE can learn; `read_vocabulary` raises an error for other lists.
 
-    Subclasses define `_split(text) -> words`, `_spelled(word) -> str` (one character per symbol) and `_spelled_tokens`.
+    Subclasses define `_split(text) -> words`, `_spelled(word) -> str` (one character per symbol) and
+    `_spelled_tokens() -> list` (for each id, a str with the symbols of its token, or None if no text is encoded as it).
 
     Args:
         path: path of a file whose name is or ends in `vocab.json` or `encoder.json`, such as `gpt2-vocab.json`. The
@@ -211,18 +212,6 @@ class BPEEncoder(PublishedEncoder):
 
     def _is_added(self, i):
         return i in self.added_ids
-
-    def _split(self, text):
-        """Splits a text into words."""
-        raise NotImplementedError
-
-    def _spelled(self, word):
-        """Returns a str with one character for each symbol of a word."""
-        raise NotImplementedError
-
-    def _spelled_tokens(self):
-        """Returns, for each id, a str with the symbols of its token, or None if no text is encoded as this token."""
-        raise NotImplementedError
 
     def _sentencepiece_model(self, ranks):
         """Returns the bytes of a SentencePiece BPE model with the same ids; `ranks` is {token: rank of its merge}."""
