@@ -265,7 +265,7 @@ def check_is_no_file(path):
 
 
 def _in_the_way(path):
-    return UserError(f"{path}: a file is in the way. Expected a folder.")
+    return UserError(f"{path}: a file is in the way. Expected a folder. Rename the file, or choose another folder.")
 
 
 def check_writable(path):

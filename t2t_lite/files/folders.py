@@ -6,7 +6,7 @@ import os
 import tempfile
 
 from t2t_lite.errors import LOGGER, Failure, UserError, first_line
-from t2t_lite.files import INCOMPLETE, NoLocks, list_files, lock_file, make_folder, read_bytes
+from t2t_lite.files import INCOMPLETE, NoLocks, check_is_no_file, list_files, lock_file, make_folder, read_bytes
 from t2t_lite.files.file_errors import is_tensorflows, translated
 from t2t_lite.files.file_system import copy, exists, is_folder, is_remote, list_names, make_folders, remove, rename
 from t2t_lite.files.pipes import written_path
@@ -33,8 +33,7 @@ def check_kinds(folder, of_files=(), of_folders=()):
         of_files: regular expressions of names in the folder that must be files.
         of_folders: regular expressions of names that must be folders.
     """
-    if exists(folder) and not is_folder(folder):
-        raise UserError(f"{folder}: is a file. Expected a folder. Rename the file, or choose another folder.")
+    check_is_no_file(folder)
     for patterns, is_right, what, expected in (
         (of_files, lambda path: not is_folder(path), "a folder", "a file to which the command can write"),
         (of_folders, is_folder, "a file", "a folder to which the command can write"),

@@ -44,19 +44,18 @@ _FEWEST_IDS = 64
 _MARGIN = 64  # the maximum number of ids before a cut that can differ from the ids of the whole text
 
 
-def encode_beginning(encoder, text, count, prepare=None):
+def encode_beginning(encoder, text, count, prepare=str):
     """Returns the ids of a text. If the text is long, encodes only its beginning, which has more than `count` ids.
 
     Args:
         encoder: TextEncoder.
         text: str.
         count: int, the number of ids that the caller needs.
-        prepare: None, or a function that takes the text and returns the text to encode.
+        prepare: function that takes the text and returns the text to encode.
 
     Raises:
         UserError: see `encoder.encode`.
     """
-    prepare = prepare or (lambda text: text)
     size = len(beginning_of(text, count))
     while size < len(text):
         ids = encoder.encode(prepare(text[:size]))

@@ -172,7 +172,7 @@ def test_folders_in_the_places_of_files_and_files_in_those_of_folders_are_named(
     for path, arguments, words in (
         (folder, patterns, "run/ckpt-20: is a folder"),
         (folder, (["nothing"], ["log"]), "run/log: is a file"),
-        (f"{folder}/log", (["nothing"],), "log: is a file"),
+        (f"{folder}/log", (["nothing"],), "log: a file is in the way"),
     ):
         with pytest.raises(UserError, match=words):
             check_kinds(path, *arguments)
