@@ -73,7 +73,8 @@ def run(flags):
                 raise
             LOGGER.warning(f"no average for step {checkpoint.step}: the trainer has deleted model.ckpt-{deleted[0]}.")
             continue
-        _keep_time(f"{averaged}.index", checkpoint.seconds)
+        if os.path.exists(f"{averaged}.index"):  # a local file; TensorBoard shows its time as wall time
+            os.utime(f"{averaged}.index", (checkpoint.seconds, checkpoint.seconds))
         num_written += 1
         LOGGER.info(f"averaged {counted(flags.n, 'checkpoint')}, steps {window[0].step} to {checkpoint.step}")
         print(averaged)
@@ -83,12 +84,6 @@ def run(flags):
             f"expected at least --n={flags.n}. Train longer, save more often (--local_eval_frequency) or set a smaller "
             "--n."
         )
-
-
-def _keep_time(path, seconds):
-    """Sets a local file's modification time to its checkpoint's, which TensorBoard shows as wall time."""
-    if os.path.exists(path):
-        os.utime(path, (seconds, seconds))
 
 
 def _prepare(flags):
@@ -125,7 +120,13 @@ def _prepare(flags):
             f"{flags.model_dir} is of step {newest}, so the average is of an earlier run. Choose another folder."
         )
     record_path = os.path.join(flags.output_dir, _AVERAGES)
-    _check_same_n(flags, record_path)
+    # Existing averages are recognized by their checkpoint's time alone. --min_steps may differ.
+    window = files.read_json(record_path, {"n": int})["n"] if files.exists(record_path) else flags.n
+    if window != flags.n:
+        raise UserError(
+            f"--n={flags.n}: --output_dir={flags.output_dir} holds averages of {counted(window, 'checkpoint')} each. "
+            "Use the same --n, or another --output_dir."
+        )
     if not flags.t2t_usr_dir:  # otherwise the user's folder has been imported already
         import_usr_dir(flags.model_dir, config)
     make_folders(flags.output_dir)
@@ -135,19 +136,6 @@ def _prepare(flags):
         files.write_bytes(target, files.read_bytes(source), status(source).modified_ns / 1e9)
     write_run_config(flags.output_dir, config)
     files.write_json(record_path, {"n": flags.n})
-
-
-def _check_same_n(flags, record_path):
-    """Raises `UserError` if n has changed; existing averages are recognized by their checkpoint's time alone."""
-    # --min_steps may differ, since it only sets the first step.
-    from t2t_lite.files import exists, read_json
-
-    window = read_json(record_path, {"n": int})["n"] if exists(record_path) else flags.n  # earlier versions stored no n
-    if window != flags.n:
-        raise UserError(
-            f"--n={flags.n}: --output_dir={flags.output_dir} holds averages of {counted(window, 'checkpoint')} each. "
-            "Use the same --n, or another --output_dir."
-        )
 
 
 main = _app.command("t2t-avg-all", define_flags, run, check)
