@@ -158,23 +158,6 @@ def test_mixed_precision_is_a_hyperparameter(call, recorded, tmp_path):
     assert status == 2 and "contradicts dtype_policy" in err
 
 
-@pytest.mark.parametrize(
-    ("flag", "words"),
-    [
-        ("--tfdbg", "enable_check_numerics"),
-        ("--log_device_placement", "set_log_device_placement"),
-        ("--enable_graph_rewriter", "rewrites its graphs"),
-        ("--worker_gpu_memory_fraction=0.5", "as needed"),
-        ("--gpu_order=1 0", "CUDA_VISIBLE_DEVICES"),
-        ("--eval_run_autoregressive", "autoregressively"),
-    ],
-)
-def test_flags_that_something_else_replaces(call, recorded, tmp_path, flag, words):
-    status, _, err = call(*REQUIRED, f"--output_dir={tmp_path}", flag)
-    assert status == 0
-    assert err.count("\n") == 1 and "has no effect" in err and words in err
-
-
 def test_data_are_generated_before_training(call, recorded, monkeypatch, tmp_path):
     monkeypatch.setattr(named_problems, "generate_problems", lambda *args: recorded.append(args))
     folders = f"--output_dir={tmp_path / 'run'}", "--tmp_dir=downloads", "--generate_data"

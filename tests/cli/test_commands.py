@@ -91,15 +91,6 @@ def test_a_part_that_is_broken_is_named_and_left_out(folder, capsys):
     assert "NameError" in line
 
 
-def test_without_extras_nothing_is_added(folder, capsys):
-    for path in folder.glob("*/in_t2t_x.py"):
-        path.unlink()
-    lazy.module_paths.cache_clear()
-    commands.parts.cache_clear()
-    assert run_x() == 0 and capsys.readouterr().out == "working\n"
-    assert run_x("--sing") == 2 and "--sing: unknown flag" in capsys.readouterr().err
-
-
 MODES = {
     "sing": Mode(
         "--sing", ("song", "loud"), ("song",), instead={"hours": "Sing it twice."}, asked=lambda flags: flags.sing

@@ -2,14 +2,11 @@
 
 import gzip
 import importlib
-import io
 import os
 import pathlib
 import socket
 from collections.abc import Callable
 from typing import NamedTuple
-
-import sentencepiece
 
 from t2t_lite import files
 from t2t_lite.corpora import plain_text, tables, tmx, wmt_files
@@ -20,6 +17,7 @@ from t2t_lite.text import subwords, vocabulary
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
 from tests.data import packing
+from tests.text.kinds import trained
 from tests.text.published_samples import PIECES
 
 READ = None  # an answer: no mistake
@@ -93,15 +91,6 @@ class Reader(NamedTuple):
     answers: dict
 
 
-def _sentencepiece():
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(["one two"] * 9), model_writer=model, vocab_size=12, hard_vocab_limit=False,
-        model_type="bpe", pad_id=0, eos_id=1, unk_id=2, bos_id=-1, minloglevel=2,
-    )  # fmt: skip
-    return model.getvalue()
-
-
 def read_all(read, *arguments):
     """Returns the function of a path that reads all that `read` yields."""
     return lambda path: list(read(path, *arguments))
@@ -111,6 +100,7 @@ PAIRS = tables.Layout(("inputs", "targets"), languages=("en", "de"))
 LABELS = tables.Layout(("label", "text"))
 _TEXT = packing.lines([f"number one, größe {n}" for n in range(30)])
 _COLUMNS = packing.lines(f"label {n % 2}\tnumber one {n}" for n in range(30))
+_MODEL = trained(["one two"] * 9, vocab_size=12, hard_vocab_limit=False, model_type="bpe")
 READERS = {
     "bytes": Reader(b"one\n", files.read_bytes, BYTES),
     "lines": Reader(_TEXT, read_all(plain_text.read_lines), TEXT),
@@ -135,9 +125,9 @@ READERS = {
         read_all(read_log),
         BYTES | {"missing": READ, "loop": READ},
     ),
-    "SentencePiece": Reader(_sentencepiece(), vocabulary.SentencePieceEncoder, binary("not a SentencePiece model")),
+    "SentencePiece": Reader(_MODEL, vocabulary.SentencePieceEncoder, binary("not a SentencePiece model")),
     "another SentencePiece": Reader(
-        _sentencepiece(),
+        _MODEL,
         lambda path: subwords.adopt_sentencepiece(path, f"{path}-mine"),
         binary("not a SentencePiece model"),
     ),

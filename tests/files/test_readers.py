@@ -65,14 +65,6 @@ DAMAGED = {
         ("a.tmx", "<tmx/>", ".* no unit with two segments"),
     ],
     "the decoder's lines": [("in", b"good\nbad \xff\n", ", line 2: byte 0xff at position 4 is not UTF-8")],
-    "SentencePiece": [("text.model", "not a model", ": not a SentencePiece model")],
-    "another SentencePiece": [
-        ("text.model", content, ": not a SentencePiece model") for content in (b"some text\n", b"\x0a\x05")
-    ],
-    "tokens": [
-        ("twice", "<pad>\n<EOS>\na\na\n", ": an entry occurs twice"),
-        ("plain", "the\ndog\nruns\n", r": begins with 'the dog'\. Expected the lines <pad> and <EOS>"),
-    ],
     "pieces": [
         ("vocab.txt", "", ": line 1: empty. Expected one piece per line, each once"),
         ("vocab.txt", "[UNK]\n\n[SEP]\n", ": line 2: empty"),

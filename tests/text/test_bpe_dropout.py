@@ -10,6 +10,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.text import subwords, vocabulary
 from t2t_lite.text.bpe_dropout import BpeDropout
 from tests.data import corpus
+from tests.text.kinds import trained
 
 
 @pytest.fixture(scope="module")
@@ -146,14 +147,9 @@ def test_no_probability(encoder, probability):
 
 
 def test_vocabularies_without_merges(tmp_path):
-    import sentencepiece
-
     with pytest.raises(UserError, match=r"ByteTextEncoder.*has no merges"):
         BpeDropout(vocabulary.ByteTextEncoder(), 0.1)
     text = [line for pair in corpus.sentence_pairs(200) for line in pair]
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(text), model_prefix=str(tmp_path / "unigram"), vocab_size=50, model_type="unigram",
-        pad_id=0, eos_id=1, unk_id=2, bos_id=-1, minloglevel=2,
-    )  # fmt: skip
+    (tmp_path / "unigram.model").write_bytes(trained(text, vocab_size=50, model_type="unigram"))
     with pytest.raises(UserError, match="unigram model, which has no merges"):
         BpeDropout(vocabulary.SentencePieceEncoder(str(tmp_path / "unigram.model")), 0.1)

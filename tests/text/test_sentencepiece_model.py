@@ -1,17 +1,16 @@
 """SentencePiece's model file, and the size of a vocabulary that the text determines."""
 
-import io
 import itertools
 import logging
 
 import pytest
-import sentencepiece
 
 from t2t_lite.errors import UserError
 from t2t_lite.text import sentencepiece_model, vocabulary, vocabulary_files
 from t2t_lite.text.published.byte_level_bpe import learn_byte_level_bpe
 from t2t_lite.text.sentencepiece_model import choose_size, sensible_size
 from t2t_lite.text.subwords import train_sentencepiece
+from tests.text.kinds import trained
 
 WORDS = ["".join(letters) for letters in itertools.product("abcde", repeat=4)]  # 625 distinct words, 5 characters
 LINES = [" ".join(WORDS[i : i + 5]) for i in range(0, 625, 5)]
@@ -29,17 +28,8 @@ def theirs():
 
 @pytest.fixture(scope="module")
 def model():
-    model, lines = io.BytesIO(), [f"{word} green houses {number}" for word in "abcdefgh" for number in range(40)]
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines),
-        model_writer=model,
-        vocab_size=300,
-        model_type="bpe",
-        byte_fallback=True,
-        user_defined_symbols=["<2de>"],
-        minloglevel=2,
-    )
-    return model.getvalue()
+    lines = [f"{word} green houses {number}" for word in "abcdefgh" for number in range(40)]
+    return trained(lines, vocab_size=300, model_type="bpe", byte_fallback=True, user_defined_symbols=["<2de>"])
 
 
 def test_fields_are_sentencepieces(theirs):
@@ -61,17 +51,6 @@ def test_fields_are_sentencepieces(theirs):
 def test_nothing_is_lost(theirs, model):
     again = sentencepiece_model.ModelProto.FromString(model).SerializeToString()
     assert theirs.ModelProto.FromString(again) == theirs.ModelProto.FromString(model)
-
-
-def test_what_is_read(model):
-    proto = sentencepiece_model.ModelProto.FromString(model)
-    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-    assert [piece.piece for piece in proto.pieces] == [processor.id_to_piece(i) for i in range(300)]
-    assert proto.trainer_spec.model_type == sentencepiece_model.TrainerSpec.BPE
-    assert sum(piece.type == piece.BYTE for piece in proto.pieces) == 256
-    assert [piece.piece for piece in proto.pieces if piece.type == piece.USER_DEFINED] == ["<2de>"]
-    again = sentencepiece.SentencePieceProcessor(model_proto=proto.SerializeToString())
-    assert again.encode("green houses <2de> é") == processor.encode("green houses <2de> é")
 
 
 def test_bytes_special_pieces_characters_and_a_merge_for_every_four_words():

@@ -1,13 +1,11 @@
 """Learning from counted words: the same pieces as from the lines; what does not fit in memory is left out."""
 # Nearest tests of: t2t_lite/text/sentencepiece_model.py
 
-import io
 import logging
 import random
 import string
 
 import pytest
-import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
 from t2t_lite.errors import UserError
@@ -16,6 +14,7 @@ from t2t_lite.text.published import byte_level_bpe
 from t2t_lite.text.sentencepiece_model import count_words
 from t2t_lite.text.vocabulary_files import open_encoder
 from tests.data import corpus
+from tests.text.kinds import trained
 
 _SEPARATORS = {code: " " for code in subwords.BLANKS}
 
@@ -30,24 +29,10 @@ def odd_lines(count=1500):
 
 def learned_from_lines(lines, folder, size, normalization, symbols, coverage):
     """Returns the ModelProto that SentencePiece itself makes of the lines."""
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines),
-        model_writer=model,
-        model_type="bpe",
-        vocab_size=size,
-        character_coverage=coverage,
-        byte_fallback=True,
-        pad_id=0,
-        eos_id=1,
-        unk_id=2,
-        bos_id=-1,
-        user_defined_symbols=list(symbols),
-        minloglevel=2,
-        max_sentence_length=2**30,
-        **subwords.normalization_options(normalization, str(folder)),
-    )
-    return sentencepiece_model_pb2.ModelProto.FromString(model.getvalue())
+    options = {"model_type": "bpe", "byte_fallback": True, "max_sentence_length": 2**30, "vocab_size": size}
+    options |= {"character_coverage": coverage, "user_defined_symbols": list(symbols)}
+    model = trained(lines, **options, **subwords.normalization_options(normalization, str(folder)))
+    return sentencepiece_model_pb2.ModelProto.FromString(model)
 
 
 @pytest.mark.parametrize("lines", [odd_lines(), [side for pair in corpus.sentence_pairs(300) for side in pair]])

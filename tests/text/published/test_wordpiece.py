@@ -6,7 +6,6 @@ import pickle
 import pytest
 import tensorflow as tf
 
-from t2t_lite.errors import UserError
 from t2t_lite.text.published import published_encoder
 from t2t_lite.text.published.pre_tokenization import normalization
 from t2t_lite.text.published.wordpiece import WordPieceEncoder
@@ -78,16 +77,6 @@ def test_ids_are_reserved_and_the_publishers_are_kept(tmp_path):
     without = WordPieceEncoder(write_pieces(tmp_path, PIECES[1:]))
     assert without.vocab_size == len(PIECES) and without.published_ids[0] == -1
     assert encoder.decode([*encoder.encode("Unaffable, the cafes!"), 0, 1, 5]) == "unaffable [UNK] the cafes !"
-
-
-def test_special_tokens_in_a_text_are_text_unless_they_are_allowed(tmp_path):
-    encoder = WordPieceEncoder(write_pieces(tmp_path))
-    mask = encoder.special_id("[MASK]")
-    assert encoder.encode("the[MASK]!", {"[MASK]"}) == [*encoder.encode("the"), mask, *encoder.encode("!")]
-    assert mask not in encoder.encode("the[MASK]!") and encoder.encode("[SEP]", "all") == [1]
-    without = WordPieceEncoder(write_pieces(tmp_path, [piece for piece in PIECES if piece != "[MASK]"]))
-    with pytest.raises(UserError, match=r"no special token \[MASK\]. Its special tokens are \[PAD\], \[SEP\]"):
-        without.encode("[MASK]", {"[MASK]"})
 
 
 @pytest.mark.few("uncased")
