@@ -6,7 +6,7 @@ import re
 import pytest
 
 REPOSITORY = pathlib.Path(__file__).parents[1]
-FOLDERS = ("t2t_lite", "baselines", "bin", "problems", "hparams")
+FOLDERS = ("t2t_lite", "extras", "bin", "problems", "hparams")
 SOURCES = [path for folder in FOLDERS for path in (REPOSITORY / folder).rglob("*.py")]
 # What takes a path for a pattern, and where it is called with `plain_path` or `plain_folder`.
 GLOBS = {

@@ -9,7 +9,7 @@ import t2t_lite
 
 PACKAGE = pathlib.Path(t2t_lite.__file__).parent
 REPOSITORY = PACKAGE.parent
-FOLDERS = ("t2t_lite", "baselines", "bin", "problems", "hparams")
+FOLDERS = ("t2t_lite", "extras", "bin", "problems", "hparams")
 SOURCES = sorted(path for folder in FOLDERS for path in (REPOSITORY / folder).rglob("*.py"))
 MODULES = {
     "pickle",
