@@ -228,18 +228,12 @@ def test_on_several_machines_a_failure_ends_the_process_at_once(monkeypatch, cap
     ("flags", "warning"),
     [
         (["--eval_early_stopping_metric=bleu"], "metric has no effect without --eval_early_stopping_steps"),
-        (
-            ["--eval_early_stopping_metric_delta=3", "--eval_early_stopping_steps=0"],
-            "delta has no effect without",
-        ),
+        (["--eval_early_stopping_metric_delta=3", "--eval_early_stopping_steps=0"], "delta has no effect without"),
         (["--eval_early_stopping_metric=bleu", "--eval_early_stopping_steps=5"], None),
         (["--eval_early_stopping_steps=0"], None),
         (["--xla_shapes=4"], "--xla_shapes has no effect without --xla_compile"),
         (["--xla_shapes=4", "--xla_compile"], None),
-        (
-            ["--best_checkpoint_metric=bleu", "--schedule=train"],
-            "metric has no effect with --schedule=train",
-        ),
+        (["--best_checkpoint_metric=bleu", "--schedule=train"], "metric has no effect with --schedule=train"),
         (["--best_checkpoint_metric=bleu"], None),
         (["--schedule=train"], None),
     ],

@@ -55,6 +55,11 @@ HOSTILE = [
 ]
 
 
+def as_texts(rows):
+    """Returns the texts that an export's graph reads in rows of bytes."""
+    return [text.decode() for text in tf.strings.unicode_transcode(rows, "UTF-8", "UTF-8").numpy()]
+
+
 def answers_of(export, calls, folder):
     """Returns an export's answers to calls, in a process of its own.
 

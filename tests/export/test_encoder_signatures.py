@@ -10,7 +10,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.export import export_saved_model
 from t2t_lite.export.encoder_signatures import EncoderSignatures
 from tests.export.encoders import KINDS, LONGEST, TEXTS, make_predictor
-from tests.export.served import served, stock_operations
+from tests.export.served import as_texts, served, stock_operations
 from tests.registered import registered
 
 pytestmark = pytest.mark.slow
@@ -44,11 +44,6 @@ def call(exported):
     return served(exported)
 
 
-def read(rows):
-    """The texts that a graph reads."""
-    return [tf.strings.unicode_transcode(row, "UTF-8", "UTF-8").numpy().decode() for row in rows]
-
-
 def check(found, expected):
     """A row may be padded, with "" or 0."""
     if np.ndim(found):
@@ -65,7 +60,7 @@ def test_it_answers_as_predictor_does(kind, predictor, call):
     found = call("serving_default", kind.columns)
     kept = np.flatnonzero(~found["truncated"])
     assert len(kept) > 10 and (len(kept) == len(found["truncated"])) == (kind.head == "tag")
-    rows = [[*column] for column in zip(*(read(column) for column in kind.columns.values()), strict=True)]
+    rows = [[*column] for column in zip(*(as_texts(column) for column in kind.columns.values()), strict=True)]
     texts = [row if len(row) > 1 else row[0] for row in rows]
     for name, rows in kind.expected(predictor, [texts[at] for at in kept]).items():
         for at, expected in zip(kept, rows, strict=True):
@@ -88,7 +83,7 @@ def test_the_functions_answer_as_predictor_does(eager, name, tmp_path):
     predictor = make_predictor(kind, tmp_path)
     signatures = EncoderSignatures(predictor, LONGEST, **kind.settings)
     columns = [[*column[:4]] for column in kind.columns.values()]
-    texts = [row if len(row) > 1 else row[0] for row in zip(*map(read, columns), strict=True)]
+    texts = [row if len(row) > 1 else row[0] for row in zip(*map(as_texts, columns), strict=True)]
     found = {key: value.numpy() for key, value in signatures.predict(*map(tf.constant, columns)).items()}
     for key, rows in kind.expected(predictor, texts).items():
         for row, expected in zip(found[key], rows, strict=True):
@@ -140,35 +135,6 @@ def test_no_row_changes_another(kind, call):
 
 def test_of_stock_operations(exported):
     stock_operations(exported)
-
-
-@pytest.mark.few("spans")
-def test_through_a_server(kind, call, exported, tmp_path):
-    pytest.importorskip("t2t_lite.extras.serving")
-    pytest.importorskip("t2t_lite.extras.query_client")
-    from t2t_lite.extras.query_client.client import Servable, open_client
-    from t2t_lite.extras.query_client.line_queries import LineQueries
-    from tests.extras.serving.serving_double import ServingDouble
-
-    # Without "is is is …": the same windows have equally probable answers, but for rounding in other batches.
-    columns = {name: rows[:4] for name, rows in kind.columns.items()}
-    texts = {name: read(rows) for name, rows in columns.items()}
-    (tmp_path / "in").write_text("".join("\t".join(row) + "\n" for row in zip(*texts.values(), strict=True)))
-    lines = {"serving_default": [], "features": []}
-    with ServingDouble({"model": {1: exported}}) as double:
-        for address in (double.grpc, f"http://{double.rest}"):
-            client = open_client(address, Servable("model"))
-            for signature in ("serving_default", "features"):
-                found = client.predict(texts, signature=signature, batch_size=2)
-                for name, rows in call(signature, columns).items():
-                    for answer, row in zip(found, rows, strict=True):
-                        check(row, answer[name])
-                chosen = {} if signature == "serving_default" else {"signature": signature}
-                LineQueries(client, batch_size=2, **chosen).translate_file(str(tmp_path / "in"), str(tmp_path / "out"))
-                lines[signature].append((tmp_path / "out").read_text())
-            client.close()
-    for over_grpc, over_rest in lines.values():
-        assert over_grpc == over_rest and over_grpc.count("\n") == 4
 
 
 def test_its_card(kind, exported):

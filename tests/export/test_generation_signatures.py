@@ -20,7 +20,7 @@ from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import SentencePieceEncoder, TokenTextEncoder
 from tests.decoding.runs import SENTENCES
-from tests.export.served import HOSTILE, answers_here, served, stock_operations
+from tests.export.served import HOSTILE, answers_here, as_texts, served, stock_operations
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ _ALONE = range(0, len(ROWS), 3)
 @pytest.fixture(scope="module")
 def texts():
     """The rows as a server's graph reads them."""
-    return [tf.strings.unicode_transcode(row, "UTF-8", "UTF-8").numpy().decode() for row in ROWS]
+    return as_texts(ROWS)
 
 
 @pytest.fixture(scope="module", params=["byte-level BPE", pytest.param("SentencePiece", marks=pytest.mark.long)])
@@ -159,8 +159,7 @@ def test_an_export_opens_again(generator, exported, texts):
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"max_input_length": 24}, {"max_input_length": 0}, {"beam_size": 0}, {"stop": ""}, {"extra_length": 0}],
+    "wrong", [{"max_input_length": 24}, {"max_input_length": 0}, {"beam_size": 0}, {"stop": ""}, {"extra_length": 0}]
 )
 def test_mistakes(generator, tmp_path, wrong):
     """Of GPT-2, whose table has 24 positions: one of them is for the continuation."""

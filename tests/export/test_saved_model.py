@@ -12,7 +12,7 @@ from t2t_lite.export.saved_model import export_saved_model
 from t2t_lite.text import reading_graph
 from tests.decoding.runs import make_run
 from tests.export.c_program import assert_answers
-from tests.export.served import HOSTILE, answers_of, stock_operations
+from tests.export.served import HOSTILE, answers_of, as_texts, stock_operations
 
 pytestmark = pytest.mark.slow  # a process of its own serves
 
@@ -68,10 +68,6 @@ def _assert_same(found, translations):
     assert found["truncated"] == [t.truncated for t in translations]
 
 
-def _as_text(row):
-    return tf.strings.unicode_transcode(row, "UTF-8", "UTF-8").numpy().decode()
-
-
 def test_a_path_is_no_model(tmp_path):
     with pytest.raises(TypeError, match=r"^answerer='run' is a path\. Expected .* t2t_lite\.load\('run'\)\.$"):
         export_saved_model("run", str(tmp_path / "export"))
@@ -80,14 +76,14 @@ def test_a_path_is_no_model(tmp_path):
 
 def test_it_translates_as_translator_does(translator, answers):
     found = answers["serving_default", "together"]
-    _assert_same(found, translator.translate([_as_text(row) for row in ROWS], max_input_length=_LONGEST, **_OPTIONS))
+    _assert_same(found, translator.translate(as_texts(ROWS), max_input_length=_LONGEST, **_OPTIONS))
     assert found["truncated"][: len(TEXTS)] == [False] * (len(TEXTS) - 1) + [True]
     newer = answers["loader of version 2"]
     assert newer["outputs"] == found["outputs"] and newer["scores"] == pytest.approx(found["scores"], abs=1e-4)
 
 
 def test_options_of_a_call(translator, answers):
-    texts = [_as_text(row) for row in ROWS]
+    texts = as_texts(ROWS)
     others = _OPTIONS | _WITH
     _assert_same(answers["with_options", "together"], translator.translate(texts, max_input_length=_LONGEST, **others))
     alone = [
@@ -111,7 +107,7 @@ def test_a_c_program_gets_the_same_answers(c_program, exported, answers):
 
 
 def test_n_best(translator, answers):
-    texts = [_as_text(row) for row in ROWS]
+    texts = as_texts(ROWS)
     expected = translator.translate(texts, max_input_length=_LONGEST, n_best=3, **_OPTIONS)
     found = answers["n_best", "together"]
     assert found["truncated"] == [t.truncated for t in expected]
@@ -122,7 +118,7 @@ def test_n_best(translator, answers):
 
 
 def test_tokens(translator, answers):
-    texts = [_as_text(row) for row in ROWS]
+    texts = as_texts(ROWS)
     expected = translator.translate(texts, max_input_length=_LONGEST, **_OPTIONS)
     found = answers["tokens", "together"]
     _assert_same(found, expected)
@@ -148,10 +144,10 @@ def test_unequal_numbers_of_inputs_and_targets_are_refused(exported):
 
 def test_scores_of_given_targets(translator, answers):
     fits = [at for at, cut in enumerate(answers["score", "together"]["truncated"]) if not cut]
-    pairs = [(_as_text(ROWS[at]), _as_text(_OTHERS[at])) for at in fits]
-    assert len(pairs) > 10
+    inputs, targets = (as_texts([rows[at] for at in fits]) for rows in (ROWS, _OTHERS))
+    assert len(inputs) > 10
     found = answers["score", "together"]
-    for at, expected in zip(fits, translator.score(*map(list, zip(*pairs, strict=True))), strict=True):
+    for at, expected in zip(fits, translator.score(inputs, targets), strict=True):
         length = len(expected.token_log_probs)
         assert found["lengths"][at] == length
         assert found["scores"][at] == pytest.approx(expected.log_prob, abs=1e-4)

@@ -127,9 +127,7 @@ READERS = {
     ),
     "SentencePiece": Reader(_MODEL, vocabulary.SentencePieceEncoder, binary("not a SentencePiece model")),
     "another SentencePiece": Reader(
-        _MODEL,
-        lambda path: subwords.adopt_sentencepiece(path, f"{path}-mine"),
-        binary("not a SentencePiece model"),
+        _MODEL, lambda path: subwords.adopt_sentencepiece(path, f"{path}-mine"), binary("not a SentencePiece model")
     ),
     "tokens": Reader(
         b"<pad>\n<EOS>\none\n",

@@ -63,15 +63,10 @@ def test_the_endings_and_the_spaces_are_the_published_ones():
     endings = [*letters, *(first + second for first in letters for second in letters)]
     assert [e for e in endings if split(f"x'{e}") == ["x", f"'{e}"]] == ["d", "m", "s", "t", "ll", "re", "ve"]
     spaces = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000 and chr(code).isspace()]
-    assert [code for code in spaces if split(f"x{chr(code)}?") == ["x", f"{chr(code)}?"]] == [
-        0x1C,
-        0x1D,
-        0x1E,
-        0x1F,
-        32,
-    ]
+    joined = [code for code in spaces if split(f"x{chr(code)}?") == ["x", f"{chr(code)}?"]]
     alone = [code for code in spaces if split(f"x{chr(code)}?") == ["x", chr(code), "?"]]
-    assert len(alone) == 24 and {*alone, 0x1C, 0x1D, 0x1E, 0x1F, 32} == {*spaces}
+    assert joined == [0x1C, 0x1D, 0x1E, 0x1F, 32]
+    assert len(alone) == 24 and {*alone, *joined} == {*spaces}
 
 
 @pytest.mark.parametrize(
