@@ -160,26 +160,22 @@ def _(encoder: SentencePieceEncoder, text):
 
 @_encoded.register
 def _(encoder: WordPieceEncoder, text):
-    table, ids, spans = normalization(encoder.lower), [], []
-    word, starts, ends = [], [], []
-    for at, character in enumerate([*text, " "]):
-        becomes = character.translate(table)
-        if not becomes and ends:  # for example, the span of a character includes a following accent
-            ends[-1] = at + 1
-        for part in becomes:
-            if part != " ":
-                word.append(part)
-                starts.append(at)
-                ends.append(at + 1)
-            elif word:
-                pieces = encoder.encode_part("".join(word))
-                sizes = [len(piece.removeprefix("##")) for piece in encoder.pieces(pieces)]
-                sizes = [len(word)] if pieces == [encoder.unknown_id] else sizes
-                borders = [0, *itertools.accumulate(sizes)]
-                ids += pieces
-                spans += [(starts[a], ends[b - 1]) for a, b in itertools.pairwise(borders)]
-                word, starts, ends = [], [], []
-    return ids, spans
+    table, characters = normalization(encoder.lower), []  # [normalized character, start, end]
+    for at, character in enumerate(text):
+        parts = character.translate(table)
+        if not parts and characters:  # for example, the span of a character includes a following accent
+            characters[-1][2] = at + 1
+        characters += [[part, at, at + 1] for part in parts]
+    words = "".join(part for part, _, _ in characters).split()
+    places = [(start, end) for part, start, end in characters if part != " "]
+    ids, sizes = [], []
+    for word in words:
+        pieces = encoder.encode_part(word)
+        is_unknown = pieces == [encoder.unknown_id]
+        ids += pieces
+        sizes += [len(word)] if is_unknown else [len(piece.removeprefix("##")) for piece in encoder.pieces(pieces)]
+    borders = itertools.pairwise([0, *itertools.accumulate(sizes)])
+    return ids, [(places[a][0], places[b - 1][1]) for a, b in borders]
 
 
 def _spans(sizes, spelling, origins):
