@@ -32,6 +32,18 @@ def owned(words, seconds=900, **options):
             process.kill()
 
 
+def python(code, *words, **options):
+    """Runs a Python program in a process of its own; returns the finished process, whose output is text.
+
+    Args:
+        code: str.
+        *words: the program's arguments.
+        **options: of `subprocess.run`.
+    """
+    usual = {"capture_output": True, "text": True, "timeout": 300}
+    return subprocess.run([sys.executable, "-c", code, *words], **usual | options)
+
+
 @contextlib.contextmanager
 def pipe_of(data):
     """Yields the descriptor of a pipe with some bytes, few enough for its buffer, that nobody writes to any more."""

@@ -4,16 +4,12 @@ import re
 
 import pytest
 
-from t2t_lite.errors import Failure, UnknownName, UserError, counted, first_line, located, nearest, needs, printable
+from t2t_lite.errors import UnknownName, UserError, counted, first_line, located, nearest, needs, printable
 
 
-def test_nearest_names_the_closest_first():
-    assert nearest("transformer_bas", ["lstm", "transformer_big", "transformer_base"]) == (
-        "Nearest: transformer_base, transformer_big."
-    )
-
-
-def test_nearest_is_silent_when_nothing_is_close():
+def test_nearest_names_the_closest_first_and_is_silent_when_nothing_is_close():
+    found = nearest("transformer_bas", ["lstm", "transformer_big", "transformer_base"])
+    assert found == "Nearest: transformer_base, transformer_big."
     assert nearest("zzz", ["transformer"]) == ""
     assert nearest("zzz", []) == ""
 
@@ -24,10 +20,6 @@ def test_an_unknown_name_is_what_users_of_registries_catch():
     assert isinstance(error, UserError)
     assert isinstance(error, ValueError)
     assert str(error) == "problems: 'x' is not registered."
-
-
-def test_failures_are_not_mistakes():
-    assert not issubclass(Failure, UserError)
 
 
 def test_numbers_have_their_noun():

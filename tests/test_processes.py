@@ -3,11 +3,10 @@
 import pathlib
 import signal
 import subprocess
-import sys
 
 import pytest
 
-from tests.processes import owned, wait_for
+from tests.processes import owned, python, wait_for
 
 # Starts a process, says which, and is then killed.
 _KILLED = """
@@ -28,7 +27,7 @@ def is_running(pid):
 
 
 def test_a_process_ends_with_a_killed_owner():
-    done = subprocess.run([sys.executable, "-c", _KILLED], capture_output=True, text=True, timeout=60)
+    done = python(_KILLED, timeout=60)
     assert done.returncode == -signal.SIGKILL, done.stderr
     wait_for(lambda: not is_running(int(done.stdout)), 20)
 

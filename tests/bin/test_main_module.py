@@ -5,13 +5,12 @@
 import importlib.metadata
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
 import t2t_lite
 from t2t_lite.__main__ import main
+from tests.processes import python
 
 
 def test_lists_every_installed_command(capsys):
@@ -39,13 +38,7 @@ def test_a_failure_in_a_cluster_ends_the_process_as_by_its_own_script(tmp_path):
     code += f"\nsys.argv = ['t2t_lite', 'trainer', *{flags}]"
     code += "\nrunpy.run_module('t2t_lite', run_name='__main__')"
     cluster = {"cluster": {"worker": ["127.0.0.1:1"]}, "task": {"type": "worker", "index": 0}}
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"TF_CONFIG": json.dumps(cluster)},
-        timeout=300,
-    )
+    found = python(code, env=os.environ | {"TF_CONFIG": json.dumps(cluster)})
     assert found.returncode == 2 and "'none' is not registered" in found.stderr
     assert "shut down" not in found.stdout
 
@@ -60,5 +53,5 @@ def test_version_and_no_tensorflow():
     code = "import sys, runpy; sys.argv = ['t2t_lite', '--version']; "
     code += "\ntry: runpy.run_module('t2t_lite', run_name='__main__')\nexcept SystemExit as e: assert not e.code"
     code += "\nassert not {'tensorflow', 'keras'} & set(sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    found = python(code, check=True)
     assert found.stdout == f"t2t_lite {t2t_lite.__version__}\n"

@@ -58,20 +58,6 @@ def test_what_is_lost_is_said(monkeypatch, capsys):
     assert "warning: standard output is closed" in capsys.readouterr().err
 
 
-@pytest.mark.few("<&- >&- 2>&-")
-@pytest.mark.slow
-@pytest.mark.parametrize("redirection", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_descriptors(tmp_path, redirection):
-    """A file that is opened must not take the number of a closed stream: messages would end in it."""
-    (tmp_path / "a").write_text("A dog runs.\n" * 3)
-    command = f"{sys.executable} -m t2t_lite.bin.t2t_bleu --translation=a --reference=a --json {redirection}"
-    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    assert ('"BLEU_cased"' in done.stdout) == (redirection in ("<&-", "2>&-"))
-    assert ("closed" in done.stderr) == (redirection == ">&-")
-
-
 def test_the_descriptors_of_closed_streams_are_taken(tmp_path):
     code = """import os, sys
 from t2t_lite.bin import _app

@@ -3,11 +3,11 @@
 import base64
 import json
 import pathlib
-import subprocess
-import sys
 
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
+
+from tests.processes import python
 
 # As TensorFlow Serving does: the loader of version 1, then a session and names of tensors.
 _CALL = """
@@ -75,14 +75,7 @@ def answers_of(export, calls, folder):
         (name, {key: [base64.b64encode(row).decode() for row in rows] for key, rows in texts.items()}, options)
         for name, texts, options in calls.values()
     ]
-    done = subprocess.run(
-        [sys.executable, "-c", _CALL, export],
-        input=json.dumps(coded),
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        timeout=300,
-    )
+    done = python(_CALL, export, input=json.dumps(coded), cwd=folder)
     assert done.returncode == 0, done.stderr
     return dict(zip([*calls, "loader of version 2"], json.loads(done.stdout), strict=True))
 

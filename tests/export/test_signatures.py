@@ -61,12 +61,6 @@ def test_of_a_score_either_side_may_be_truncated(small):
     assert found["lengths"].numpy().tolist() == [9, 2, 9, 1]  # with EOS
 
 
-@pytest.mark.long
-def test_spaces_around_texts_are_not_scored(small):
-    found = small.score(tf.constant(["a", " a"]), tf.constant(["b c", "b c \n"]))
-    assert found["lengths"].numpy().tolist() == [4, 4] and len({*found["scores"].numpy().tolist()}) == 1
-
-
 def test_of_positions_that_both_sides_share_inputs_have_half_and_outputs_the_rest():
     sizes = {"hidden_size": 8, "filter_size": 16, "num_heads": 2, "num_layers": 1}
     model = TransformerLM(258, **sizes, position="learned", max_position=32)

@@ -5,7 +5,6 @@ import gzip
 import io
 import os
 import subprocess
-import sys
 
 import pytest
 
@@ -13,6 +12,7 @@ from t2t_lite import files
 from t2t_lite.errors import Failure, UserError
 from t2t_lite.files import check_outputs, file_system, find_files, list_files, plain_folder, plain_path
 from tests import faults
+from tests.processes import python
 
 
 def contents(folder):
@@ -316,19 +316,16 @@ def test_standard_streams_that_are_files(texts):
         ("{'--source': '-'}", "{'--to': 'other'}", ""),
     ):
         with open("in") as stdin, open("out", "w") as stdout:
-            command = [sys.executable, "-c", program, inputs, outputs]
-            streams = {"stdin": stdin, "stdout": stdout, "stderr": subprocess.PIPE, "text": True}
-            said = subprocess.run(command, **streams, timeout=60).stderr
+            streams = {"capture_output": False, "stdin": stdin, "stdout": stdout, "stderr": subprocess.PIPE}
+            said = python(program, inputs, outputs, **streams).stderr
         assert words in said and bool(words) == bool(said)
     for outputs, words in (("{'--to': '-'}", ""), ("{'--to': ['-', '-']}", "is the same file as --to=-")):  # pipes
-        command = [sys.executable, "-c", program, "{'--source': '-'}", outputs]
-        said = subprocess.run(command, input="", capture_output=True, text=True, timeout=60).stderr
+        said = python(program, "{'--source': '-'}", outputs, input="").stderr
         assert words in said and bool(words) == bool(said)
 
 
 def test_a_link_to_a_folder_with_a_pattern_in_its_name_ends_with_its_process(tmp_path):
     (tmp_path / "run[1]").mkdir()
     program = "import os, sys; from t2t_lite.files import plain_folder; print(os.path.realpath(plain_folder('run[1]')))"
-    options = {"env": os.environ | {"TMPDIR": str(tmp_path)}, "cwd": tmp_path, "capture_output": True, "text": True}
-    done = subprocess.run([sys.executable, "-c", program], **options, timeout=60)
+    done = python(program, env=os.environ | {"TMPDIR": str(tmp_path)}, cwd=tmp_path)
     assert done.stdout == f"{tmp_path}/run[1]\n" and os.listdir(tmp_path) == ["run[1]"]

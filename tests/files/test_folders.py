@@ -23,7 +23,7 @@ from t2t_lite.files.folders import (
     write_folder,
 )
 from tests import faults
-from tests.processes import owned
+from tests.processes import owned, python
 
 
 def write_two(folder):
@@ -101,7 +101,7 @@ def test_a_folder_is_written_by_one_process(tmp_path):
     with new_folder(str(path)) as folder:
         write_two(folder)
         code = "import sys; from t2t_lite.files.folders import new_folder; new_folder(sys.argv[1]).__enter__()"
-        other = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True)
+        other = python(code, str(path))
         assert f"{path}: another process (process {os.getpid()}) is using this folder" in other.stderr
     assert sorted(os.listdir(path)) == ["a", "b.x"] and os.listdir(tmp_path) == ["export"]
     with pytest.raises(UserError, match="already contains files"), new_folder(str(path)):

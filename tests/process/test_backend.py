@@ -6,11 +6,11 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 
 import pytest
 
 from t2t_lite.process.backend import choose_tensorflow
+from tests.processes import python
 
 ROOT = pathlib.Path(__file__).parents[2]
 COMMAND = """
@@ -46,10 +46,7 @@ print(t2t_trainer.main(["--describe", "--hparams_set=transformer_tiny"]))
 @pytest.mark.slow  # a process of its own, which imports TensorFlow
 def test_a_command_uses_tensorflow_and_what_needs_it_refuses_another_backend_in_a_line():
     """The former is said once, whatever follows."""
-    result = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", COMMAND + REFUSED],
-        env={**os.environ, "KERAS_BACKEND": "jax"}, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
+    result = python(COMMAND + REFUSED, env={**os.environ, "KERAS_BACKEND": "jax", "PYTHONWARNINGS": "ignore"})
     assert result.returncode == 0, result.stderr
     *_, described, one, two, three, four, status = result.stdout.splitlines()
     assert described == "0 tensorflow" and status == "2"

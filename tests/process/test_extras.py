@@ -5,13 +5,12 @@ Each case is a process of its own, in which further folders stand among the extr
 # Nearest tests of: t2t_lite/process/lazy.py, t2t_lite/process/registering_modules.py, t2t_lite/cli/registers.py
 # Nearest tests of: t2t_lite/cli/usr_dirs.py
 
-import subprocess
-import sys
 import textwrap
 
 import pytest
 
 from t2t_lite.process.lazy import extra_of, extras, packages
+from tests.processes import python
 
 PROBLEM = """
     from t2t_lite.data.problem import Text2TextProblem
@@ -42,7 +41,7 @@ def with_extras(tmp_path):
             (path.parent / "__init__.py").touch()
             path.write_text(textwrap.dedent(text))
         script = f"import t2t_lite.extras; t2t_lite.extras.__path__.append({str(tmp_path)!r})\n" + textwrap.dedent(code)
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
+        done = python(script)
         assert done.returncode == 0, done.stderr
         lines = [line for line in done.stderr.splitlines() if "extra" in line]
         return done.stdout.splitlines(), lines

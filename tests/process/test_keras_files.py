@@ -3,8 +3,6 @@
 import importlib
 import os
 import pkgutil
-import subprocess
-import sys
 
 import keras
 import numpy as np
@@ -16,6 +14,7 @@ from t2t_lite.models import Transformer
 from t2t_lite.process import keras_files
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
 from t2t_lite.training.optimization.optimizers import Adafactor, make_optimizer
+from tests.processes import python
 
 SMALL = {
     "vocab_size": 20, "hidden_size": 8, "filter_size": 8, "num_heads": 2, "num_encoder_layers": 1,
@@ -72,8 +71,7 @@ def files(tmp_path, optimizers):
     ids=["before_keras", "after_keras", "layers"],
 )
 def test_compiled_models_load_and_train_on(files, imports, optimizers):
-    command = [sys.executable, "-W", "ignore", "-c", LOAD.format(imports=imports), *files]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    result = python(LOAD.format(imports=imports), *files)
     assert result.returncode == 0, result.stderr
     lines = [line.split() for line in result.stdout.splitlines()]
     assert [line[:3] for line in lines] == [["Transformer", name, "SmoothedCrossEntropy"] for name in optimizers]
@@ -88,8 +86,7 @@ def test_stand_ins_are_there_as_soon_as_keras_is(tmp_path, imports):
     (tmp_path / "keras" / "__init__.py").write_text("from keras import saving")
     (tmp_path / "keras" / "saving.py").write_text("OBJECTS = {}\ndef get_custom_objects(): return OBJECTS")
     code = f"{imports}; [print(name, one.module) for name, one in keras.saving.get_custom_objects().items()]"
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    done = python(code, env={**os.environ, "PYTHONPATH": str(tmp_path)})
     assert dict(line.split() for line in done.stdout.splitlines()) == keras_files.modules(), done.stderr
 
 
@@ -108,5 +105,5 @@ def test_every_registered_class_has_a_stand_in():
 
 def test_the_package_imports_neither_keras_nor_tensorflow():
     code = "import sys, t2t_lite; print({'keras', 'tensorflow', 'numpy'} & {*sys.modules})"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    result = python(code)
     assert result.stdout == "set()\n", result.stderr

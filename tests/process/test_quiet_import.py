@@ -2,10 +2,10 @@
 # Nearest tests of: t2t_lite/process/lazy.py
 
 import os
-import subprocess
-import sys
 
 import pytest
+
+from tests.processes import python
 
 PROGRAM = """
 import concurrent.futures, sys
@@ -26,8 +26,7 @@ sys.exit(_app.main('t2t-x', lambda flags: None, run, []))
 @pytest.mark.slow
 def test_it_starts_silently_and_what_keras_does_not_need_is_imported_by_those_who_do():
     environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
-    command = [sys.executable, "-c", PROGRAM]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    done = python(PROGRAM, env=environment)
     expected = ["False False", "0 1", "True <class 'module'>", "1 Sequential True"]
     assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, expected, "")
 
@@ -42,5 +41,5 @@ def test_what_imports_tensorflow_does_it_silently(first):
 sys.exit(_app.main('t2t-x', lambda flags: None, run, []))
 """
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    done = python(program)
     assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
