@@ -53,7 +53,8 @@ _ELSEWHERE = {
 def define_flags(flags):
     """Declares the command's flags."""
     _app.define_common_flags(flags)
-    flags.DEFINE_string("schedule", "continuous_train_and_eval", f"What to do ({describe_schedules()}).")
+    schedules = "; ".join(f"{name}: {what}" for name, what in (TRAINING_SCHEDULES | EVALUATING_SCHEDULES).items())
+    flags.DEFINE_string("schedule", "continuous_train_and_eval", f"What to do ({schedules}).")
     for settings in (LengthSettings, CheckpointSettings, EvaluationSettings, LogSettings, DeviceSettings):
         define_settings(flags, settings)
     define_settings(flags, EarlyStopping, EARLY)
@@ -146,8 +147,3 @@ def check_early_stopping(flags):
     """Raises `UserError` if early stopping is requested with a schedule that does not evaluate."""
     if flags.schedule == "train" and flags["eval_early_stopping_steps"].present and flags.eval_early_stopping_steps:
         raise UserError("--eval_early_stopping_steps: --schedule=train does not evaluate. Remove one of the two flags.")
-
-
-def describe_schedules():
-    """Returns the descriptions of all schedules for --help, joined."""
-    return "; ".join(f"{name}: {what}" for name, what in (TRAINING_SCHEDULES | EVALUATING_SCHEDULES).items())

@@ -155,9 +155,8 @@ class ByteTextEncoder(TextEncoder):
         import tensorflow as tf
 
         characters = tf.strings.bytes_split(strings)
-        decode = functools.partial(tf.io.decode_raw, out_type=tf.uint8)
-        numbers = tf.ragged.map_flat_values(lambda c: tf.reshape(decode(c), [-1]), characters)
-        return tf.cast(numbers, tf.int32) + self.num_reserved_ids
+        numbers = tf.reshape(tf.io.decode_raw(characters.values, tf.uint8), [-1])
+        return characters.with_values(tf.cast(numbers, tf.int32) + self.num_reserved_ids)
 
     def tf_decode(self, ids):
         """Decodes int32 [batch, length] to string [batch] in a graph; invalid UTF-8 becomes U+FFFD."""
