@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from t2t_lite.process.lazy import extra_of, extras, packages
+from t2t_lite.process.lazy import extras, packages
 from tests.processes import python
 
 PROBLEM = """
@@ -52,13 +52,6 @@ def with_extras(tmp_path):
 def test_each_folder_is_one():
     assert packages() == [f"t2t_lite.extras.{name}" for name in extras()]
     assert all((path / "__init__.py").is_file() for path in extras().values())
-
-
-@pytest.mark.parametrize(
-    ("module", "name"), [("t2t_lite.extras.a.b", "a"), ("t2t_lite.extras.a", "a"), ("t2t_lite.data.a", ""), ("x", "")]
-)
-def test_a_module_tells_its_extra(module, name):
-    assert extra_of(module) == name
 
 
 def test_one_more_folder_is_one_more_extra(with_extras):
