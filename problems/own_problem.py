@@ -245,20 +245,11 @@ class OwnProblem(Problem):
 
     # Generation.
 
-    @property
-    def newer_settings(self):
-        """See `Problem.newer_settings`."""
-        return (*super().newer_settings, *(key for key, setting in self.settings.items() if setting.is_newer))
-
     def generation_settings(self):
-        """Returns the settings that determine the generated files; they cannot change once data exist."""
+        """Returns the settings that determine the generated files, first those that are flags, which messages name."""
         described = {flag: list(map(_content, self.files_of(split))) or None for split, flag in FLAGS.items()}
-        fixed = {
-            key: self.config.get(key)
-            for key, setting in self.settings.items()
-            if setting.fixed and not (key in self.newer_settings and self.config.get(key) is None)
-        }
-        return {**super().generation_settings(), **described, **fixed}
+        fixed = {key: self.config.get(key) for key, setting in self.settings.items() if setting.fixed}
+        return {**described, **fixed, **super().generation_settings()}
 
     def source_files(self):
         """See `Problem.source_files`."""

@@ -36,7 +36,6 @@ class OwnSetting(Setting):
         key: str, the setting's key in the JSON file in the data folder; "" if this is the setting's name.
         is_path: bool, whether the value is a path or a list of paths.
         is_required: bool, whether the data folder's JSON file always has a value for the setting.
-        is_newer: bool, whether manifests omit the setting if it has no value, for compatibility with earlier versions.
         fits: function that returns whether a JSON value from the data folder is valid; None if checking its type and
             limits is enough.
         problems: names of problems that accept the setting although they do not list it, because another folder
@@ -46,7 +45,6 @@ class OwnSetting(Setting):
     key: str = ""
     is_path: bool = False
     is_required: bool = False
-    is_newer: bool = False
     fits: Callable | None = None
     problems: tuple = ()
 
@@ -211,22 +209,22 @@ declare_settings(
         "next_sentence_own and sentence_order_own.",
     ),
     OwnSetting(
-        "columns", list, None, fixed=True, is_newer=True,
+        "columns", list, None, fixed=True,
         meaning="Columns of tables to read, by number from 1 or by name in the first line, such as label,text or "
         "inputs,targets. By default, a table must have exactly the required columns, in order.",
     ),
     OwnSetting(
-        "header", bool, None, fixed=True, is_newer=True,
+        "header", bool, None, fixed=True,
         meaning="Whether the first line of tables names the columns. Default: no, but a first line that looks like a "
         "header raises an error.",
     ),
     OwnSetting(
-        "fields", list, None, fixed=True, is_newer=True,
+        "fields", list, None, fixed=True,
         meaning="Fields of JSON lines (.jsonl) to read, such as en,de, or translation.en,translation.de for fields of "
         "an inner object. Default: --columns if given as names, or the languages, or names such as label,text.",
     ),
     OwnSetting(
-        "separator", str, None, Choices(tuple(ranges.SEPARATORS)), fixed=True, is_newer=True,
+        "separator", str, None, Choices(tuple(ranges.SEPARATORS)), fixed=True,
         meaning="Separator of the cells of tables. Default: tab; for .csv files, the separator is detected in their "
         "first lines.",
     ),

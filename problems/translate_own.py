@@ -164,8 +164,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
 
     def generation_settings(self):
         """See `OwnCorpus.generation_settings`."""
-        first = ("languages", "vocab_size", "target_vocab_size", "user_defined_symbols")
-        return {**{key: self._recall(key) for key in first}, **super().generation_settings()}
+        return {"vocab_size": self._recall("vocab_size"), **super().generation_settings()}
 
     # Generation.
 

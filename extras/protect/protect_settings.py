@@ -33,7 +33,6 @@ declare_settings(
         list,
         None,
         fixed=True,
-        is_newer=True,
         fits=_are_kinds,
         problems=("translate_own",),
         meaning=f"translate_own: kinds of texts that a translation keeps unchanged: {','.join(KINDS)}. The model sees "

@@ -76,7 +76,6 @@ class Problem:
     answered_by = None  # the class whose `load` method `t2t_lite.load` calls; None means the task's class
     features = types.MappingProxyType({"inputs": 2, "targets": 2})
     is_generate_per_split = True
-    newer_settings = ()  # keys that `generation_settings` omits if unset, so that data of earlier versions stay valid
     ordered_splits = ()  # names of the splits whose records keep the order of the samples; such a split has one shard
     language_pair = None
     eval_decode_metric = "exact_sequence_accuracy"
@@ -148,7 +147,10 @@ class Problem:
         return {}
 
     def generation_settings(self):
-        """Returns, as JSON, the settings that determine the generated files; they must match those of existing data."""
+        """Returns, as JSON, the settings that determine the generated files; they must match those of existing data.
+
+        A setting that is None matches data from a version that did not have this setting.
+        """
         return {}
 
     def eval_metrics(self) -> list[str]:

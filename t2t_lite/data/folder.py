@@ -78,8 +78,7 @@ class DataFolder:
         problem, manifest = self.problem, find_manifest(self.problem, self.path)
         if not manifest:
             return None
-        asked = {**dict.fromkeys(problem.newer_settings), **self.request}
-        if found := Request(asked, manifest.get("request", {}), asked).first:
+        if found := Request(self.request, manifest["request"], self.request).first:
             raise UserError(
                 f"{self.path} contains {problem.name} with {found.name} = {_value_text(found.there)}, but you "
                 f"requested {found.name} = {_value_text(found.asked)}. Choose another --data_dir, or delete its files."
@@ -93,10 +92,9 @@ class DataFolder:
             paths = problem.data_filepaths(split, self.path, facts["shards"], shuffled=True)
             if not all(map(files.exists, paths)):
                 return None
-            if "bytes" in facts:
-                manifests.check_sizes(paths, facts["bytes"], "the same command again")
-        vocabularies = [os.path.join(self.path, name) for name in manifest.get("vocabulary_files", ())]
-        return manifest if all(map(files.exists, vocabularies or problem.learned_files(self.path))) else None
+            manifests.check_sizes(paths, facts["bytes"], "the same command again")
+        vocabularies = [os.path.join(self.path, name) for name in manifest["vocabulary_files"]]
+        return manifest if all(map(files.exists, vocabularies)) else None
 
     def is_begun(self):
         """Returns whether an earlier generation was started but did not finish."""

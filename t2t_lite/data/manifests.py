@@ -29,7 +29,6 @@ MOST_SHARDS = 99_999  # maximum number of shards, since a shard's number has fiv
 _COUNTS = {str: int}
 _VOCABULARY = re.compile(r"vocab\.[^/\\]+")
 _BEGUN = {"request": dict, "to_learn?": [str]}
-NEWER = {"lengths", "side_lengths", "largest_id", "bytes"}  # keys that older manifests lack
 RECORDS_AT_ONCE = 2**12
 
 
@@ -51,8 +50,8 @@ def find_manifest(problem, data_dir):
 def read_manifest(path, features):
     """Reads and validates a manifest; returns it as a dict.
 
-    It has "request", "splits" {split: facts, see the module's docstring} and "vocabulary" {feature: …}. Newer manifests
-    also have "vocabulary_files", the names of the files that the encoders read.
+    It has "request", "splits" {split: facts, see the module's docstring}, "vocabulary" {feature: …} and
+    "vocabulary_files", the names of the files that the encoders read.
 
     Args:
         path: str.
@@ -61,12 +60,10 @@ def read_manifest(path, features):
     Raises:
         UserError: the file is missing, damaged, or was not written by t2t-datagen.
     """
-    newer = {f"{name}?": kind for name, kind in _newer_counts(features).items()}
-    facts = {"shards": int, **_first_counts(features), **newer, "bytes?": [int], "removed?": _COUNTS}
-    facts |= {"units?": _COUNTS, "text?": _COUNTS}  # older manifests have "text" instead of "units"
+    facts = {"shards": int, **_schema(features), "bytes": [int], "removed?": _COUNTS, "units?": _COUNTS}
     vocabulary = {str: {"size": int, "sha256": str}}
     schema = {"request": {"problem?": str}, "splits": {str: facts}, "vocabulary": vocabulary}
-    manifest = files.read_json(path, {**schema, "vocabulary_files?": [str]})
+    manifest = files.read_json(path, {**schema, "vocabulary_files": [str]})
     if not manifest["splits"]:
         raise UserError(f"{path}: 'splits' is empty. Delete the file and run t2t-datagen again.")
     for split, facts in manifest["splits"].items():
@@ -91,27 +88,25 @@ def read_begun(path):
 
 def check_facts(facts, features, where):
     """Raises `UserError`, with `where` in its message, unless a JSON value has the form of `Facts.as_json`."""
-    check_schema(facts, _first_counts(features) | _newer_counts(features), where)
+    check_schema(facts, _schema(features), where)
     check_counts(facts, where)
 
 
-def _first_counts(features):
-    return {"examples": int, "tokens": dict.fromkeys(features, int)}
-
-
-def _newer_counts(features):
-    """Returns the schema of the counts that older manifests lack."""
-    of_features = {"side_lengths": dict.fromkeys(features, _COUNTS), "largest_id": dict.fromkeys(features, int)}
-    return {"lengths": _COUNTS, **of_features}
+def _schema(features):
+    """Returns the schema of `Facts.as_json`."""
+    of_feature, lengths = dict.fromkeys(features, int), dict.fromkeys(features, _COUNTS)
+    return {
+        "examples": int, "tokens": of_feature, "lengths": _COUNTS, "side_lengths": lengths, "largest_id": of_feature
+    }  # fmt: skip
 
 
 def check_counts(facts, where):
     """Raises `UserError` if a count is out of range or a length is not a number."""
-    lengths = [facts.get("lengths", {}), *facts.get("side_lengths", {}).values()]
+    lengths = [facts["lengths"], *facts["side_lengths"].values()]
     for name in {name for counts in lengths for name in counts}:
         if not re.fullmatch(r"[0-9]{1,9}", name):
             raise UserError(f"{where}: {shown(name)} is not a length. Expected a number of ids.")
-    groups = [*lengths, facts["tokens"], facts.get("largest_id", {}), facts.get("removed", {}), facts.get("units", {})]
+    groups = [*lengths, facts["tokens"], facts["largest_id"], facts.get("removed", {}), facts.get("units", {})]
     numbers = [facts["examples"], *facts.get("bytes", []), *(n for counts in groups for n in counts.values())]
     if wrong := [number for number in numbers if not 0 <= number < 2**63]:
         raise UserError(f"{where}: the number {shown(wrong[0])} is out of range. Expected a count, 0 or more.")

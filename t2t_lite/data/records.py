@@ -96,15 +96,14 @@ class Records:
 
     @functools.cached_property
     def facts(self):
-        """The facts of the split from the manifest, see `manifests`; {} if the manifest lacks some facts.
+        """The facts of the split from the manifest, see `manifests`; {} if there is no manifest.
 
         Raises:
             UserError: shards are missing, or their sizes differ from the manifest's.
         """
         paths, facts = self.paths, self._manifest_facts()
-        if not facts.keys() >= manifests.NEWER:
-            return {}
-        manifests.check_sizes(paths, facts["bytes"], self._command)
+        if facts:
+            manifests.check_sizes(paths, facts["bytes"], self._command)
         return facts
 
     def _manifest_facts(self):
@@ -113,9 +112,7 @@ class Records:
     def unit_counts(self):
         """Returns {unit such as "id" or "word": count in the split}, see `losses_by_unit`, or {} if unknown."""
         facts = self._manifest_facts()
-        older = {name.removesuffix("s"): count for name, count in facts.get("text", {}).items()}
-        counts = facts.get("units", older)
-        return {"id": facts["tokens"]["targets"], **counts} if counts else {}
+        return {"id": facts["tokens"]["targets"], **facts["units"]} if "units" in facts else {}
 
     def fingerprint(self, shards=None):
         """Returns a hash, str, of the shards' names, sizes and first bytes; it identifies these records in any folder.
@@ -168,8 +165,8 @@ class Records:
     def check(self, reads_records=False):
         """Checks the split before it is used, and returns its facts.
 
-        If the manifest contains the facts, the check is fast, however large the split is. All records are read if the
-        manifest is from an earlier version or if the problem wrote its files itself.
+        If there is a manifest, the check is fast, however large the split is. All records are read if the problem wrote
+        its files itself.
 
         Args:
             reads_records: whether to read all records in any case, so that damaged records are found now instead of

@@ -9,6 +9,7 @@ import os
 
 from t2t_lite import files
 from t2t_lite.errors import LOGGER, UserError, shown
+from t2t_lite.files.file_system import status
 from t2t_lite.files.pipes import is_device
 
 
@@ -83,7 +84,7 @@ def with_content(facts, recorded):
     """Returns {"path", "bytes", "sha256", "changed"} for the current state of a corpus file.
 
     The file is read only if its size or times differ from those in `recorded`, so an edit that changes neither the size
-    nor the times is not detected. Data from earlier versions have no SHA-256, so only their size is compared.
+    nor the times is not detected.
     """
     # imported late, because importing NumPy would delay `t2t-datagen --help`
     from t2t_lite.files.hashes import file_sha256
@@ -91,14 +92,9 @@ def with_content(facts, recorded):
     path = facts["path"]
     if not files.exists(path):  # a missing corpus is not an error, since finished data can be used without it
         return facts
-    if files.is_remote(path):
-        import tensorflow as tf
-
-        size, times = files.size(path), [tf.io.gfile.stat(path).mtime_nsec]
-    else:
-        stat = os.stat(path)
-        size, times = stat.st_size, [stat.st_mtime_ns, stat.st_ctime_ns]
-    if recorded.get("bytes") == size and recorded.get("changed", times) == times:
+    size, modified, _ = status(path)
+    times = [modified] if files.is_remote(path) else [modified, os.stat(path).st_ctime_ns]
+    if recorded.get("bytes") == size and recorded.get("changed") == times:
         return recorded
     return {"path": path, "bytes": size, "sha256": file_sha256(path, size, *times), "changed": times}
 

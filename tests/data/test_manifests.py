@@ -120,11 +120,13 @@ def test_examples_that_no_record_can_hold_are_shown(example, words):
 
 
 def test_a_split_has_shards_that_names_can_number_and_counts_of_what_is_there(tmp_path):
-    facts = {"examples": 0, "tokens": {"targets": 0}, "lengths": {"12": 0}}
+    facts = {"examples": 0, "tokens": {"targets": 0}, "lengths": {"12": 0}, "side_lengths": {"targets": {}}}
+    facts |= {"largest_id": {"targets": 0}, "bytes": []}
     path = tmp_path / "x-manifest.json"
 
     def read(split="eval", **changes):
-        path.write_text(json.dumps({"request": {}, "splits": {split: {**facts, **changes}}, "vocabulary": {}}))
+        splits = {split: {**facts, **changes}}
+        path.write_text(json.dumps({"request": {}, "splits": splits, "vocabulary": {}, "vocabulary_files": []}))
         return manifests.read_manifest(str(path), ("targets",))["splits"]["eval"]
 
     for shards in (1, 99_999):

@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from t2t_lite import registry
 from t2t_lite.data.problem import Problem
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
@@ -35,22 +34,6 @@ def test_a_problem_declares_its_units_and_counts_them(tmp_path):
     names = metric_names(problem, HParams())
     assert {*problem.loss_metrics} <= {*names} and all(map(lower_is_better, problem.loss_metrics))
     assert losses_by_unit(1.0, counts, problem.loss_metrics) == {"bits_per_throw": pytest.approx(1.5 / math.log(2))}
-
-
-def test_counts_of_earlier_versions_are_read(tmp_path):
-    problem = registry.problem("languagemodel_own_characters")
-    (tmp_path / "a").write_text("one two\n" * 20)
-    problem.configure(train_files=[str(tmp_path / "a")], dev_files=[str(tmp_path / "a")], sequence_length=16)
-    problem.generate_data(str(tmp_path), str(tmp_path))
-    records = Records(problem, str(tmp_path), "eval")
-    expected = {"id": 161, "word": 41, "character": 161, "byte": 161}
-    assert records.unit_counts() == expected
-    manifest = tmp_path / "languagemodel_own_characters-manifest.json"
-    text = manifest.read_text()
-    for new, old in (("units", "text"), ("word", "words"), ("character", "characters"), ("byte", "bytes")):
-        text = text.replace(f'"{new}":', f'"{old}":')
-    manifest.write_text(text)
-    assert records.unit_counts() == expected
 
 
 def test_a_name_without_a_unit_is_refused():

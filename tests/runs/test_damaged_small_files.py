@@ -25,7 +25,10 @@ TEXTS = {
     "Arabic digits": "١٢".encode(), "a surrogate": b'{"a": "\\ud800"}', "blank": b"\n\n",
     "a huge step": b'{"event": "start", "step": 9223372036854775808}\n',
 }  # fmt: skip
-FACTS = {"shards": 1, "examples": 2, "tokens": {"inputs": 3, "targets": 4}, "lengths": {"3": 2}, "bytes": [9]}
+FACTS = {
+    "shards": 1, "examples": 2, "tokens": {"inputs": 3, "targets": 4}, "lengths": {"3": 2}, "bytes": [9],
+    "side_lengths": {"inputs": {"3": 2}, "targets": {"3": 2}}, "largest_id": {"inputs": 3, "targets": 4},
+}  # fmt: skip
 CONFIG = {
     "format": 1, "problem": "translate_own", "model": "transformer", "hparams_set": "transformer_tiny", "usr_dir": "",
     "vocab_size": 300, "target_vocab_size": 300, "vocabulary_sha256": {"inputs": "0"}, "hparams": {"num_heads": 2},
@@ -77,7 +80,8 @@ READERS = {  # {name of the file: (what it holds, what reads it)}
         lambda path: registry.problem("translate_own").read_config(os.path.dirname(path)),
     ),
     "a-manifest.json": (
-        {"request": {"problem": "a"}, "splits": {"train": FACTS}, "vocabulary": {"inputs": {"size": 3, "sha256": "0"}}},
+        {"request": {"problem": "a"}, "splits": {"train": FACTS}, "vocabulary": {"inputs": {"size": 3, "sha256": "0"}},
+         "vocabulary_files": ["vocab.a"]},
         lambda path: read_manifest(path, ("inputs", "targets")),
     ),
     "a-manifest.json.begun": ({"request": {}, "to_learn": ["vocab.a"]}, read_begun),

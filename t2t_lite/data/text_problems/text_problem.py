@@ -57,7 +57,6 @@ class Text2TextProblem(Problem):
     normalization = subwords.IDENTITY
     character_coverage = subwords.CHARACTER_COVERAGE
     split_digits = False
-    newer_settings = _SENTENCEPIECE
     existing_vocabularies = types.MappingProxyType({})
     vocab_size_is_approximate = True
     vocab_size_is_limit = False
@@ -370,8 +369,8 @@ class Text2TextProblem(Problem):
             "additional_reserved_tokens": list(owner.additional_reserved_tokens),
         }
         for name in _SENTENCEPIECE:
-            if not sources and getattr(owner, name) != getattr(Text2TextProblem, name):
-                settings[name] = getattr(owner, name)
+            value = getattr(owner, name)
+            settings[name] = None if sources or value == getattr(Text2TextProblem, name) else value
         if all(map(files.exists, sources.values())):  # the source may be deleted after it has been adopted
             settings["existing_vocabularies"] = {side: _sha256(path) for side, path in sources.items()}
         return settings

@@ -86,7 +86,7 @@ def test_a_number_of_symbols_is_part_of_the_data(tmp_path, caplog):
 def test_without_it_nothing_is_different(tmp_path, train):
     problem = own.generated("translate_own", tmp_path / "d", train_files=train, vocab_size=330)
     assert problem.substitution is None and problem.additional_reserved_tokens == ()
-    assert "protect" not in json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())["request"]
+    assert json.loads((tmp_path / "d" / "translate_own-manifest.json").read_text())["request"]["protect"] is None
     assert not any(
         "⟦url" in piece for piece in problem.feature_encoders(str(tmp_path / "d"))["inputs"].pieces(range(9))
     )
