@@ -6,8 +6,6 @@ the user has specified whether the file has a header.
 """
 
 import collections
-import contextlib
-import itertools
 import re
 from typing import NamedTuple
 
@@ -37,9 +35,7 @@ _OTHER_WORDS = """
     hungarian finnish swedish danish norwegian greek turkish arabic hebrew persian hindi bengali urdu chinese japanese
     korean vietnamese thai indonesian
 """
-_LABELS = ("label", "tag")  # names of columns with few different values
 _GIVEN_TWICE = "a column is given twice. Expected different columns."
-LOOKED_AT = 1000  # number of rows that are examined to guess the columns
 
 
 class Layout(NamedTuple):
@@ -142,7 +138,7 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
         where = f"{path}, line {number}"
         mark, by = ("<TAB>", "one tab") if separator == "\t" else (separator, separator)
         if numbers is None:
-            numbers, width, names = columns_of(where, cells, layout, _next_rows(all_cells), mark)
+            numbers, width, names = columns_of(where, cells, layout, mark)
             if names:
                 continue
         texts = [plain_text.clean(cells[at]) for at in numbers if at < len(cells)]
@@ -154,14 +150,9 @@ def read_table(path, layout, on_bad_line=None, allows_blank=False):
         expected = f"at least {max(numbers) + 1}" if width is None else f"{width}: {mark.join(layout.names)}"
         message = f"{where}: found {counted(len(cells), 'column')}{blank}. Expected {expected}, separated by {by}."
         if on_bad_line is None and not layout.columns and len(cells) > width:
-            message += columns_hint(layout, names, [cells, *_next_rows(all_cells)])
+            columns = _chosen_names(layout, names) if names else ",".join(map(str, range(1, width + 1)))
+            message += f" Choose the columns for {' and '.join(layout.names)}, such as --columns={columns}."
         report(message, on_bad_line)
-
-
-def _next_rows(all_cells):
-    """Yields the next few rows of a table, each a list of cells; stops before an unreadable row."""
-    with contextlib.suppress(UserError):
-        yield from (cells for _, _, cells in itertools.islice(all_cells, LOOKED_AT))
 
 
 def _read_cells(path, on_bad_line):
@@ -181,7 +172,7 @@ def _read_json(path, layout, on_bad_line, allows_blank):
         report(f"{where}: the field {shown(blank)} is blank. Expected a text.", on_bad_line)
 
 
-def columns_of(where, cells, layout, rows=(), mark="<TAB>"):
+def columns_of(where, cells, layout, mark="<TAB>"):
     """Finds a layout's columns from the first line of a table; for the arguments see `header_question`.
 
     Returns:
@@ -193,7 +184,7 @@ def columns_of(where, cells, layout, rows=(), mark="<TAB>"):
             order, or a column is chosen twice.
     """
     if layout.has_header is None and looks_like_header(cells, layout):
-        raise UserError(header_question(where, cells, layout, rows, mark))
+        raise UserError(header_question(where, cells, layout, mark))
     names, count = [*map(plain_text.clean, cells)], len(layout.names)
     header = names if layout.has_header else None
     if layout.columns:
@@ -203,10 +194,9 @@ def columns_of(where, cells, layout, rows=(), mark="<TAB>"):
         return places, None, header
     named = named_columns(layout, names) if header else {}
     if len(named) == count == len(names) and [*named.values()] != [*range(count)]:
-        columns = flag_list(names[named[name]] for name in layout.names)
         raise UserError(
             f"{where}: the header {shown(mark.join(names))} is in a different order than {mark.join(layout.names)}. "
-            f"Name the columns: --columns={columns}."
+            f"Name the columns: --columns={_chosen_names(layout, names)}."
         )
     return range(count), count, header
 
@@ -261,36 +251,30 @@ def is_name(cell):
     return bool(_NAME.fullmatch(cell)) and " " not in cell
 
 
-def header_question(where, cells, layout, rows=(), mark="<TAB>"):
+def header_question(where, cells, layout, mark="<TAB>"):
     """Returns the error message for a first line that looks like a header.
 
     Args:
         where: str, the path and the line number, for the message.
         cells: list of str, the cells of the first line.
         layout: `tables.Layout`.
-        rows: lists of str, the cells of some following lines.
         mark: str that represents the separator in messages.
     """
     names = [plain_text.clean(cell) for cell in cells]
-    places = likely_columns(layout, names, rows)
-    in_order = places is None or places == [*range(len(names))]
-    chosen = [names[at] for at in places or range(len(layout.names))]
+    columns = _chosen_names(layout, names)
+    alone = "--header, or " if columns == flag_list(names) else ""
     return (
         f"{where}: {shown(mark.join(names))} looks like a header. If it is data, set --header=false. If it is a "
-        f"header, set {'--header, or ' if in_order else ''}the names of the columns: --columns={flag_list(chosen)}."
+        f"header, set {alone}the names of the columns: --columns={columns}."
     )
 
 
-def columns_hint(layout, names, rows):
-    """Returns a sentence that suggests a value of --columns for a table with unexpected columns, or "".
-
-    Args:
-        layout, rows: see `header_question`.
-        names: list of str, the names of the columns; None if there is no header.
-    """
-    places = likely_columns(layout, names, rows)
-    columns = places and [names[at] if names else str(at + 1) for at in places]
-    return f" Choose the columns, perhaps --columns={flag_list(columns)}." if columns else ""
+def _chosen_names(layout, names):
+    """Returns a value of --columns for a header; a capitalized name stands for a column that it does not identify."""
+    named = named_columns(layout, names)
+    others = [name for at, name in enumerate(names) if at not in named.values()]
+    rest = iter(others if len(names) == len(layout.names) else ())
+    return flag_list(names[named[name]] if name in named else next(rest, name.upper()) for name in layout.names)
 
 
 def named_columns(layout, names):
@@ -307,59 +291,3 @@ def named_columns(layout, names):
         if (at := next(known, None)) is not None:
             chosen[name] = at
     return chosen
-
-
-def likely_columns(layout, names, rows):
-    """Guesses the column for each name in `layout.names`; returns a list of indices, or None if the guess is unclear.
-
-    If the header gives a column a known name, this column is used. Otherwise the label is the column with the fewest
-    different cells, and the texts are the columns with the most text. A column of ids, in which every cell is a
-    different word, is excluded.
-
-    Args:
-        layout, names, rows: see `columns_hint`.
-    """
-    width = len(names or rows[0])
-    columns = [*zip(*(row for row in rows if len(row) == width), strict=True)] or [()] * width
-    chosen = named_columns(layout, names or ())
-    ids = {at for at, name in enumerate(names or ()) if _is_known(name.casefold(), _IDS)}
-    free = [at for at in range(width) if at not in ids and at not in chosen.values()]
-    unnamed = [name for name in layout.names if name not in chosen]
-    for name in unnamed:
-        others = [at for at in free if not _are_ids(columns[at])]
-        if name == "number":
-            found = sorted(filter(lambda at: _are_numbers(columns[at]), free), key=lambda at: at not in others)
-        elif name in _LABELS:
-            found = sorted(others, key=lambda at: len({*columns[at]}))
-            if len(found) > 1 and len({*columns[found[0]]}) == len(columns[found[0]]):
-                return None
-        else:
-            found = sorted(others, key=lambda at: _size(columns[at]), reverse=True)
-        if not found:
-            return None
-        chosen[name] = found[0]
-        free.remove(found[0])
-    texts = [name for name in unnamed if name not in (*_LABELS, "number")]
-    chosen |= dict(zip(texts, sorted(chosen[name] for name in texts), strict=True))
-    return [chosen[name] for name in layout.names]
-
-
-def _is_text(cell):
-    return " " in cell.strip() or not cell.isascii()
-
-
-def _size(cells):
-    """Returns a measure of the amount of text in a column's cells."""
-    return sum(map(_is_text, cells)), sum(map(len, cells))
-
-
-def _are_ids(cells):
-    is_decimal = any("." in cell for cell in cells) and _are_numbers(cells)
-    return len({*cells}) == len(cells) > 2 and not any(map(_is_text, cells)) and not is_decimal
-
-
-def _are_numbers(cells):
-    try:
-        return bool([float(cell) for cell in cells])
-    except ValueError:
-        return False

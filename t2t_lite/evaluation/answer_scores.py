@@ -108,8 +108,7 @@ def read_column(path, as_label, layout=None):
     if rows:
         # only the first column of a file of predictions is needed; its texts may be missing
         (first, cells), layout = rows[0], layout._replace(columns=layout.columns[:1])
-        some = [row for _, row in rows[1 : 1 + tables.LOOKED_AT]]
-        (column, *_), _, names = tables.columns_of(f"{path}, line {first}", cells, layout, some)
+        (column, *_), _, names = tables.columns_of(f"{path}, line {first}", cells, layout)
         if names:
             header, rows = first, rows[1:]
     for at, row in rows:

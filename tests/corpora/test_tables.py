@@ -3,13 +3,11 @@
 import pytest
 
 from t2t_lite.corpora import source_files, tables
-from t2t_lite.corpora.tables import Layout, header_question, likely_columns
+from t2t_lite.corpora.tables import Layout, header_question
 from t2t_lite.errors import UserError
 
-LABELS, NUMBERS = Layout(("label", "text")), Layout(("number", "text"))
-PAIRS, TAGS = Layout(("inputs", "targets"), languages=("en", "de")), Layout(("word", "tag"))
+LABELS, PAIRS = Layout(("label", "text")), Layout(("inputs", "targets"), languages=("en", "de"))
 LABELLED_PAIRS = Layout(("label", "first", "second"))
-ROWS = [[str(n), f"the film number {n}", ("good", "bad")[n % 2]] for n in range(20)]
 
 
 def write(path, text):
@@ -37,7 +35,7 @@ def test_columns_go_together(tmp_path):
         (LABELS, "Sentiment\tReview"),
         (LABELS, "Kategorie\ttext"),
         (LABELS, "gold_label\tsentence"),
-        (Layout(("label", "first", "second")), "label\tsentence1\tsentence2"),
+        (LABELLED_PAIRS, "label\tsentence1\tsentence2"),
         (Layout(("number", "text")), "score\tText"),
         (PAIRS, "en\tde"),
         (PAIRS, "English\tGerman"),
@@ -108,40 +106,27 @@ def test_bad_lines_are_left_out(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("layout", "names", "rows", "expected"),
+    ("layout", "cells", "proposed"),
     [
-        (LABELS, ["id", "text", "label"], (), [2, 1]),
-        (LABELS, ["id", "text", "label"], ROWS, [2, 1]),
-        (LABELS, ["nr", "satz", "klasse"], ROWS, [2, 1]),
-        (LABELS, None, ROWS, [2, 1]),
-        (LABELS, None, [[f"{n:032x}", f"第{n}部", "ab"[n % 2]] for n in range(20)], [2, 1]),
-        (LABELS, ["text", "label"], (), [1, 0]),
-        (LABELS, ["text", "gold_label"], [["a b", "x"]], [1, 0]),
-        (LABELS, None, ROWS[:2], None),  # any column could have the labels
-        (LABELS, ["a", "b"], (), None),
-        (NUMBERS, None, [[str(n), f"film {n}", str(n / 7)] for n in range(1, 20)], [2, 1]),
-        (NUMBERS, ["id", "review", "stars"], (), [2, 1]),
-        (PAIRS, ["id", "de", "en"], (), [2, 1]),
-        (PAIRS, None, [[str(n), f"a film {n}", f"ein Film {n} war da"] for n in range(20)], [1, 2]),
-        (LABELLED_PAIRS, ["idx", "sentence1", "sentence2", "label"], (), [3, 1, 2]),
-        (LABELLED_PAIRS, None, [[f"a {n}", f"is longer than {n}", "ab"[n % 2]] for n in range(20)], [2, 0, 1]),
-        (TAGS, ["id", "form", "lemma", "upos"], (), [1, 3]),
+        (LABELS, "label text", " --header, or the names of the columns: --columns=label,text."),
+        (LABELS, "klasse satz", " --header, or the names of the columns: --columns=klasse,satz."),
+        (LABELS, "satz label", "a header, set the names of the columns: --columns=label,satz."),
+        (LABELS, "id text label", "a header, set the names of the columns: --columns=label,text."),
+        (LABELS, "nr satz label", "a header, set the names of the columns: --columns=label,TEXT."),
+        (PAIRS, "id de en", "a header, set the names of the columns: --columns=en,de."),
+        (LABELLED_PAIRS, "idx sentence1 sentence2 label", " --columns=label,sentence1,sentence2."),
     ],
 )
-def test_columns_are_proposed_by_their_names_or_by_what_they_hold(layout, names, rows, expected):
-    assert likely_columns(layout, names, rows) == expected
+def test_the_question_about_a_header_proposes_what_its_names_say(layout, cells, proposed):
+    assert proposed in header_question("a.tsv, line 1", cells.split(), layout)
 
 
-@pytest.mark.parametrize(
-    ("cells", "proposed"),
-    [
-        (["label", "text"], " --header, or the names of the columns: --columns=label,text."),
-        (["text", "label"], "a header, set the names of the columns: --columns=label,text."),
-        (["id", "text", "label"], "a header, set the names of the columns: --columns=label,text."),
-    ],
-)
-def test_the_question_about_a_header_proposes_what_works(cells, proposed):
-    assert proposed in header_question("a.tsv, line 1", cells, LABELS)
+def test_columns_of_a_table_with_more_of_them_are_asked_for(tmp_path):
+    path, asked = write(tmp_path / "a.tsv", "id\tsatz\tlabel\n1\tein Satz\tx\n"), r"for label and text, such as"
+    with pytest.raises(UserError, match=rf"line 1: found 3 columns.* {asked} --columns=1,2\."):
+        rows(path, LABELS._replace(header=False))
+    with pytest.raises(UserError, match=rf"line 2: found 3 columns.* {asked} --columns=label,TEXT\."):
+        rows(path, LABELS._replace(header=True))
 
 
 @pytest.mark.parametrize(
@@ -158,13 +143,6 @@ def test_a_header_in_another_order_is_refused(tmp_path, layout, header, row, col
         rows(path, layout._replace(header=True))
     chosen = layout._replace(columns=tuple(columns.split(",")))
     assert rows(path, chosen) == [row.split("\t")[::-1]]
-
-
-def test_columns_of_ids_are_neither_labels_nor_texts():
-    for name in ("id", "IDs", "index", "idx", "guid", "uid", "pairID", "qid", "split"):
-        assert likely_columns(
-            LABELS, [name, "satz", "klasse"], [["a", f"ein Satz {n}", "xy"[n % 2]] for n in range(9)]
-        ) == [2, 1]
 
 
 def test_which_columns_are_numbers():

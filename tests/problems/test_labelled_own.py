@@ -93,15 +93,6 @@ def test_labels_that_look_like_ids_are_warned_of(num_labels, lines, is_warned, t
     assert (warning in caplog.text) == is_warned == ("look like ids" in caplog.text)
 
 
-def test_the_message_about_a_column_of_ids_proposes_the_others(tmp_path):
-    rows = [f"{n}\tthe number {n} is here\t{'odd' if n % 2 else 'even'}\n" for n in range(60)]
-    with pytest.raises(UserError, match=r"train\.tsv, line 1: found 3 columns.* perhaps --columns=3,2\."):
-        generated("classify_own", tmp_path, **files_of(tmp_path, train="".join(rows), dev="".join(rows)))
-    named = "".join(["id\ttext\tlabel\n", *rows])
-    with pytest.raises(UserError, match="--columns=label,text"):
-        generated("classify_own", tmp_path, **files_of(tmp_path, train=named, dev=named))
-
-
 def test_classes_that_evaluations_cannot_see_are_warned_of(tmp_path, caplog):
     dev = "odd\tone\n"
     generated("classify_own", tmp_path, vocab_size=300, **files_of(tmp_path, train=SINGLE, dev=dev))
