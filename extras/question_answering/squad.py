@@ -78,9 +78,6 @@ def _squad_f1(predicted, expected):
 OF_SPANS = {"exact_match": AnswerMetric(_exact_match, np.mean), "squad_f1": AnswerMetric(_squad_f1, np.mean)}
 
 
-_HALVES = re.compile("[\ud800-\udfff]")  # unpaired surrogates, which JSON can represent but UTF-8 cannot
-
-
 class Question(NamedTuple):
     """A question from a SQuAD file.
 
@@ -166,7 +163,7 @@ def _question(entry, context, place, with_answers, errors):
 
 def _text(value):
     """Replaces unpaired surrogates in a JSON string with U+FFFD. Raises `TypeError` if the value is not a string."""
-    return _HALVES.sub("\ufffd", value)
+    return plain_text.SURROGATE.sub("\ufffd", value)
 
 
 def _id(value):

@@ -115,7 +115,9 @@ def unpacked(file, ending):
     they are damaged.
     """
     if ending == ".zst":
-        return _Reader(ZstdStream(file), buffer_size=_BLOCK)
+        import pyarrow  # slow, and seldom needed
+
+        return _Reader(pyarrow.CompressedInputStream(pyarrow.PythonFile(file, "r"), "zstd"), buffer_size=_BLOCK)
     return _Reader(_Unpacker(file, _DECOMPRESSORS[ending]), buffer_size=_BLOCK)
 
 
@@ -262,36 +264,3 @@ def _naming_damage(source, url):
             raise
         cause = str(error) or type(error).__name__
         raise UserError(f"{source}: damaged or truncated ({cause}). {_again(url)}") from None
-
-
-class ZstdStream(io.RawIOBase):
-    """Decompresses zstd data from a binary file, which it also closes; concatenated frames are read as one stream.
-
-    Reading raises `OSError` if the data are truncated or damaged.
-
-    Args:
-        file: a binary file.
-    """
-
-    def __init__(self, file):
-        import pyarrow  # slow, and seldom needed
-
-        self._file = file
-        self._stream = pyarrow.CompressedInputStream(pyarrow.PythonFile(file, "r"), "zstd")
-
-    def readable(self):
-        """See `io.RawIOBase`."""
-        return True
-
-    def readinto(self, buffer):
-        """See `io.RawIOBase`."""
-        data = self._stream.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self):
-        """Closes the stream and the underlying file."""
-        if not self.closed:
-            self._stream.close()
-            self._file.close()
-        super().close()

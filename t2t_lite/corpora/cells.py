@@ -18,7 +18,6 @@ CSV, JSON_LINES = ".csv", (".jsonl", ".ndjson")
 FIRST_LINES = 100  # number of lines from which the separator is detected
 _FIRST_CHARACTERS = 2**20  # maximum total length of these lines
 _DECLARATION = re.compile(r'"?sep=(\t|[^\w\s"])"?', re.IGNORECASE)
-_HALVES = re.compile("[\ud800-\udfff]")
 
 
 def read_cells(path, layout, on_bad_line=None):
@@ -49,7 +48,7 @@ def read_cells(path, layout, on_bad_line=None):
         if isinstance(cells, csv.Error):
             expected = f"quotes around a cell that contains {separator} or a quote, and doubled quotes inside of it"
             report(f"{path}, line {first}: {cells}. Expected {expected}.", on_bad_line)
-        elif any(map(plain_text.UNDECODED.search, cells)):
+        elif any(map(plain_text.SURROGATE.search, cells)):
             on_bad_line(f"{path}, line {last}: contains bytes that are not UTF-8.")
         elif any(map(str.strip, cells)):
             yield last, separator, cells
@@ -167,6 +166,6 @@ def _text(row, field, where):
                 "such as --fields=en,de or, if they are inside another field, --fields=translation.en,translation.de."
             )
         value = value[name]
-    if isinstance(value, bool) or not isinstance(value, str | int | float) or _HALVES.search(str(value)):
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or plain_text.SURROGATE.search(str(value)):
         raise UserError(f"{where}: the field {shown(field)} is {shown(value)}. Expected a text or a number.")
     return plain_text.clean(str(value))

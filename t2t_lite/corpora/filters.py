@@ -5,7 +5,6 @@ Lengths are counted in characters, because Chinese, Japanese and Thai do not sep
 
 import heapq
 import itertools
-import math
 import re
 
 import numpy as np
@@ -14,9 +13,9 @@ from t2t_lite.corpora import scripts
 from t2t_lite.corpora.encodings import is_mojibake
 from t2t_lite.errors import UserError, nearest
 from t2t_lite.files.hashes import SeenHashes, hash64
+from t2t_lite.settings.ranges import Range, typed_value
 
-_LARGEST = 10**9
-_DEFAULTS = {"too_long": 1000, "length_ratio": 3.0}
+_DEFAULTS, _THRESHOLD = {"too_long": 1000, "length_ratio": 3.0}, Range(1, 10**9)
 ORDER = ("empty", "too_long", "length_ratio", "copied", "wrong_script", "mojibake", "duplicate")  # cheapest first
 # Number of characters by which a pair may exceed the length ratio, because correct translations of short sentences can
 # differ in length: "Hi." is "Grüß Gott!". Among the 156,611 English-German pairs of Tatoeba, 19 exceed a ratio of 3,
@@ -44,23 +43,13 @@ def parse_filters(words):
             raise UserError(f"{flag}: {name} takes no number. Expected --filters={name}.")
         if name in thresholds:
             raise UserError(f"{flag}: {name} is given twice. Give it once.")
-        thresholds[name] = _number(flag, name, number) if equals else _DEFAULTS.get(name, True)
+        default = _DEFAULTS.get(name, True)
+        thresholds[name] = typed_value(f"{flag}: {name}", number, type(default), _THRESHOLD) if equals else default
     if thresholds.pop("all", False):
         for name in ORDER:
             thresholds.setdefault(name, _DEFAULTS.get(name, True))
     # "empty" is omitted, because this filter is always on
     return {name: thresholds[name] for name in ORDER if name in thresholds and name != "empty"}
-
-
-def _number(flag, name, text):
-    try:
-        number = int(text) if name == "too_long" else float(text)
-    except ValueError:
-        number = math.nan
-    if not 1 <= number <= _LARGEST:
-        kind = ("a whole number of characters" if name == "too_long" else "a number") + f" from 1 to {_LARGEST:,}"
-        raise UserError(f"{flag}: {name}={text}: expected {kind}, such as {name}={_DEFAULTS[name]:g}.")
-    return number
 
 
 class PairFilter:

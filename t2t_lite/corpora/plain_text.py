@@ -20,7 +20,8 @@ from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.files.file_errors import translated
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-UNDECODED = re.compile("[\udc80-\udcff]")  # matches a byte that "surrogateescape" has decoded
+# Matches a byte that "surrogateescape" has decoded, and half of a surrogate pair, which UTF-8 cannot encode.
+SURROGATE = re.compile("[\ud800-\udfff]")
 _BYTE_ORDER_MARK = "\ufeff"
 _AT_END = object()
 _PART = 2**16  # number of bytes of a line that are read at a time
@@ -38,7 +39,7 @@ def read_lines(path, on_bad_line=None, errors="strict"):
         on_bad_line: None, or a function called with a message about each line that is not UTF-8; such a line is yielded
             as None.
         errors: "strict", or "surrogateescape" to decode bytes that are not UTF-8, without a message, as characters that
-            `UNDECODED` matches.
+            `SURROGATE` matches.
 
     Raises:
         UserError: the file does not exist, is unreadable, empty or damaged, or is not UTF-8 (the message names the
@@ -142,21 +143,28 @@ def numbered_pairs(inputs_path, targets_path, on_bad_line=None):
         UserError: see `read_lines`; also if one file has more lines than the other (the message gives both counts).
     """
     sides = read_lines(inputs_path, on_bad_line), read_lines(targets_path, on_bad_line)
-    for number, (inputs, targets) in enumerate(itertools.zip_longest(*sides, fillvalue=_AT_END), 1):
-        if inputs is _AT_END or targets is _AT_END:
-            raise unequal(inputs_path, targets_path, inputs is _AT_END, number, sides)
+    for number, inputs, targets in numbered(sides, (inputs_path, targets_path)):
         if inputs is not None and targets is not None:
             yield number, {"inputs": clean(inputs), "targets": clean(targets)}
 
 
-def unequal(inputs_path, targets_path, is_inputs_shorter, number, sides, unit="lines"):
-    """Returns the error for two files, one of which ends before line `number`; counts the lines of the longer file."""
-    longer, shorter = (targets_path, inputs_path) if is_inputs_shorter else (inputs_path, targets_path)
-    count = number + sum(1 for _ in sides[is_inputs_shorter])
-    return UserError(
-        f"{longer} has {count:,} {unit}, but {shorter} has {number - 1:,}. Expected the same number in both files, "
-        "where each line translates the line with the same number."
-    )
+def numbered(sides, paths, unit="lines"):
+    """Yields (number, item of the inputs, item of the targets). Raises `UserError` if one side has more items.
+
+    Args:
+        sides: two iterators, over the items of the inputs file and of the targets file.
+        paths: the files, for the message, which gives both counts.
+        unit: str, what the items are called.
+    """
+    for number, items in enumerate(itertools.zip_longest(*sides, fillvalue=_AT_END), 1):
+        if _AT_END in items:
+            shorter = items.index(_AT_END)
+            count = number + sum(1 for _ in sides[1 - shorter])
+            raise UserError(
+                f"{paths[1 - shorter]} has {count:,} {unit}, but {paths[shorter]} has {number - 1:,}. Expected the "
+                "same number in both files, where each line translates the line with the same number."
+            )
+        yield number, *items
 
 
 def without_packing(path):

@@ -4,8 +4,7 @@ import itertools
 import re
 
 from t2t_lite.corpora.scripts import WITHOUT_SPACES, scripts_without_spaces
-from t2t_lite.errors import UserError, shown
-from t2t_lite.settings.ranges import SPLIT_SENTENCES
+from t2t_lite.settings.ranges import SPLIT_SENTENCES, Choices, typed_value
 
 # Matches the end of a sentence: end punctuation, then quotes or brackets, then spaces. In scripts without spaces, a
 # full stop is enough. The pattern matches possessively and only at the start of a run of full stops, so that each
@@ -124,9 +123,7 @@ def _ends_sentence(text, start, match, has_capitals):
 
 def checked_choice(choice):
     """Returns a value of the option `split_sentences`. Raises `UserError` unless it is in `SPLIT_SENTENCES` or None."""
-    if choice not in (None, *SPLIT_SENTENCES):
-        raise UserError(f"split_sentences={shown(choice)}: expected one of {', '.join(SPLIT_SENTENCES)}.")
-    return choice
+    return typed_value("split_sentences", choice, str | None, Choices(SPLIT_SENTENCES))
 
 
 def split_text(text, length_of, limit):

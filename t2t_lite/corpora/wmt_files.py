@@ -5,7 +5,6 @@ system>`; these contain segments `<seg id>`. The parser is expat. As in `tmx`, a
 is refused.
 """
 
-import itertools
 import re
 
 from t2t_lite.corpora import encodings, plain_text
@@ -53,12 +52,7 @@ def read_side(path, side, on_bad_line=None):
     match = _SET.search(_head(path))
     if match and (found := _SETS[match[1].lower()]) != side:
         raise UserError(f"{path}: contains the {found} of a test set, <{match[1].decode()}>. Expected a {side}.")
-    texts = []
-    for (document, number), text in read_segments(path, "strict" if on_bad_line is None else "surrogateescape"):
-        if is_bad := plain_text.UNDECODED.search(text):
-            on_bad_line(f"{path}, segment {number} of document {document} contains bytes that are not UTF-8.")
-        texts.append(None if is_bad else plain_text.clean(text))
-    return texts
+    return [text and plain_text.clean(text) for _, text in read_segments(path, on_bad_line)]
 
 
 def read_sides(path, side):
@@ -199,16 +193,18 @@ def _character(match):
     return chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else match[0]
 
 
-def read_segments(source, errors="strict"):
+def read_segments(source, on_bad_line=None):
     """Yields ((document id, segment id), text) for every `<seg>` in the file, in order; ids are str, "" if missing.
 
     Args:
-        source, errors: see `plain_text.read_lines`.
+        source: see `plain_text.read_lines`.
+        on_bad_line: None, or a function called with a message about each segment that is not UTF-8; its text is None.
 
     Raises:
         UserError: a segment is not closed, or the file has no segment; see also `plain_text.read_lines`.
     """
     document, has_segment, number = "", False, 0
+    errors = "strict" if on_bad_line is None else "surrogateescape"
     lines = enumerate(plain_text.read_lines(source, errors=errors), 1)
     for number, line in lines:
         position = 0
@@ -225,7 +221,10 @@ def read_segments(source, errors="strict"):
                     )
                 position = max(start, len(line) - len("</seg"))  # only the end has not been searched
                 line += f" {more}"
-            yield (_attribute("docid", document), _attribute("id", tag[1])), unescape(line[start : end.start()])
+            key, text = (_attribute("docid", document), _attribute("id", tag[1])), line[start : end.start()]
+            if is_bad := plain_text.SURROGATE.search(text):
+                on_bad_line(f"{source}, segment {key[1]} of document {key[0]} contains bytes that are not UTF-8.")
+            yield key, None if is_bad else unescape(text)
             has_segment, position = True, end.end()
         for around in _DOC.finditer(line, position):
             document = around[1]
@@ -252,18 +251,14 @@ def read_segment_pairs(inputs_source, targets_source, on_bad_line=None):
         UserError: see `read_segments`; also if the ids or numbers of segments differ (the message names the first
             difference).
     """
-    errors = "strict" if on_bad_line is None else "surrogateescape"
-    sides = read_segments(inputs_source, errors), read_segments(targets_source, errors)
-    for number, (inputs, targets) in enumerate(itertools.zip_longest(*sides), 1):
-        if inputs is None or targets is None:
-            raise plain_text.unequal(inputs_source, targets_source, inputs is None, number, sides, "segments")
-        where = [f"segment {key[1]} of document {key[0]}" for key, _ in (inputs, targets)]
-        if inputs[0] != targets[0]:
+    sides = read_segments(inputs_source, on_bad_line), read_segments(targets_source, on_bad_line)
+    pairs = plain_text.numbered(sides, (inputs_source, targets_source), "segments")
+    for number, (key, inputs), (other_key, targets) in pairs:
+        if key != other_key:
+            where = [f"segment {segment} of document {document}" for document, segment in (key, other_key)]
             raise UserError(
                 f"{inputs_source} has {where[0]} as its segment number {number:,}, but {targets_source} has "
                 f"{where[1]}. Expected the same documents and segments in the same order."
             )
-        if plain_text.UNDECODED.search(inputs[1] + targets[1]):
-            on_bad_line(f"{inputs_source} and {targets_source}: {where[0]} contains bytes that are not UTF-8.")
-            continue
-        yield {"inputs": plain_text.clean(inputs[1]), "targets": plain_text.clean(targets[1])}
+        if inputs is not None and targets is not None:
+            yield {"inputs": plain_text.clean(inputs), "targets": plain_text.clean(targets)}

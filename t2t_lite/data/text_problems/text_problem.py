@@ -4,11 +4,11 @@ import contextlib
 import functools
 import hashlib
 import os
-import re
 import types
 from collections.abc import Iterable
 
 from t2t_lite import files
+from t2t_lite.corpora.plain_text import SURROGATE
 from t2t_lite.corpora.reservoir import Reservoir
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.named_problems import datagen_command
@@ -18,7 +18,6 @@ from t2t_lite.text import subwords, vocabulary, vocabulary_files
 from t2t_lite.text.published import byte_level_bpe
 
 _SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")  # settings of SentencePiece only
-_HALVES = re.compile("[\ud800-\udfff]")  # halves of surrogate pairs, which UTF-8 cannot encode
 
 
 class Text2TextProblem(Problem):
@@ -326,7 +325,7 @@ class Text2TextProblem(Problem):
                 raise UserError(
                     f"{self.name}: generate_samples gave {shown(sample)}. Expected {{{self.expected_sample}}}."
                 )
-            if any(map(_HALVES.search, self.texts(sample))):
+            if any(map(SURROGATE.search, self.texts(sample))):
                 raise UserError(
                     f"{self.name}: generate_samples gave {shown(sample)}: it contains an unpaired surrogate."
                 )
