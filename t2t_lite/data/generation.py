@@ -221,9 +221,7 @@ def report_coverage(folder):
     problem, records = folder.problem, folder.records(DatasetSplit.TRAIN)
     if not records.exist():
         return
-    batch = next(iter(tf.data.TFRecordDataset(records.paths).batch(_EXAMPLES)), None)
-    if batch is None:
-        return
+    batch = next(iter(tf.data.TFRecordDataset(records.paths).batch(_EXAMPLES)))
     example = record_format.parse_batch(batch, problem.record_features)
     for feature, encoder in problem.open_encoders(folder.path).items():
         if feature not in example or not isinstance(encoder, TextEncoder):

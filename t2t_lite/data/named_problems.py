@@ -48,27 +48,25 @@ def select_problems(patterns, excluded=(), keeps_suffix=False):
         UserError: a problem does not exist, or no problem is selected.
     """
     registered, names = registry.list_problems(), []
-    for word in filter(None, (word.strip() for word in patterns.split(","))):
-        if keeps_suffix and not word.endswith("*"):
-            names.append(registry.problem(word).full_name)
-            continue
-        base = registry.problem(word).name if not word.endswith("*") else word
-        if base != word:
-            LOGGER.info(f"{word}: uses the records of {base}; training applies {word[len(base) :]} when it reads them")
-        matches = fnmatch.filter(registered, base)
-        if not matches:
-            raise UserError(
-                f"--problem={word}: no problem has this prefix. {nearest(word.rstrip('*'), registered)}".strip()
-            )
+    for word in filter(None, map(str.strip, patterns.split(","))):
+        if word.endswith("*"):
+            matches = fnmatch.filter(registered, word)
+            if not matches:
+                hint = nearest(word.rstrip("*"), registered)
+                raise UserError(f"--problem={word}: no problem has this prefix. {hint}".strip())
+        else:
+            problem = registry.problem(word)
+            matches = [problem.full_name if keeps_suffix else problem.name]
+            if not keeps_suffix and word != problem.name:
+                suffix = word.removeprefix(problem.name)
+                LOGGER.info(f"{word}: uses the records of {problem.name}; training applies {suffix} when it reads them")
         names += [name for name in matches if name not in names]
-    if not names:
-        raise UserError(
-            f"--problem={patterns}: no problem is named. Expected one or more names of problems, separated by commas."
-        )
-    names = [name for name in names if not any(part in name for part in excluded)]
-    if not names:
-        raise UserError(f"--problem={patterns}: --exclude_problems={','.join(excluded)} excludes all of them.")
-    return names
+    kept = [name for name in names if not any(part in name for part in excluded)]
+    if not kept:
+        why = "no problem is named. Expected one or more names of problems, separated by commas"
+        why = f"--exclude_problems={','.join(excluded)} excludes all of them" if names else why
+        raise UserError(f"--problem={patterns}: {why}.")
+    return kept
 
 
 def generate_problems(names, data_dir, tmp_dir, arguments=None, attributes=None):

@@ -4,6 +4,7 @@ A record is a `tf.train.Example` with int64 lists such as `inputs` and `targets`
 tensor2tensor's generator_utils.py, including the names of files.
 """
 
+import contextlib
 import re
 
 import tensorflow as tf
@@ -79,27 +80,20 @@ def find_fault(record, names=SIDES):
     return None
 
 
-class naming_damage:
+@contextlib.contextmanager
+def naming_damage(*paths, features=SIDES):
     """Context manager that turns TensorFlow's errors about records into `UserError`s that name the file and the record.
 
     Args:
         paths: paths of the files; after an error, they are read again to find the damaged file.
         features: names of the features that records hold.
     """
-
-    def __init__(self, *paths, features=SIDES):
-        self._paths = paths
-        self._features = features
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, traceback):
-        if not isinstance(error, _errors_of_reading()):
-            return
-        if fault := next(filter(None, (_find_fault(path, self._features) for path in self._paths)), None):
+    try:
+        yield
+    except _errors_of_reading() as error:
+        if fault := next(filter(None, (_find_fault(path, features) for path in paths)), None):
             raise UserError(fault) from None
-        first, *others = self._paths
+        first, *others = paths
         name, cause = f"{first} and so on" if others else first, _first_line(error)
         if isinstance(error, tf.errors.DataLossError):
             raise UserError(

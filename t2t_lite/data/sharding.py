@@ -88,16 +88,11 @@ class Chunks:
 
     Attributes:
         size: int, number of samples in a chunk.
-
-    Raises:
-        ValueError: `is_ordered` is set, but there are several shards.
     """
 
     size = 2**14
 
     def __init__(self, paths, seed, groups, features, is_ordered=False):
-        if is_ordered and len(paths) != 1:
-            raise ValueError(f"{len(paths)} shards cannot keep the order of samples. Expected one.")
         self._paths = paths
         self._seed = seed
         self._is_ordered = is_ordered

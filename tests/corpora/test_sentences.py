@@ -109,7 +109,7 @@ def test_parts_are_joined_as_the_language_is_written():
 
 def test_only_known_choices():
     assert [checked_choice(choice) for choice in (None, "auto", "never", "always")] == [None, "auto", "never", "always"]
-    with pytest.raises(UserError, match=r"split_sentences='yes'.*auto, "):
+    with pytest.raises(UserError, match=r"split_sentences=yes.*auto, "):
         checked_choice("yes")
 
 

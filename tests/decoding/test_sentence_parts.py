@@ -77,7 +77,7 @@ def test_what_else_is_split_and_what_is_not(translator):
     translator.problem = Problem()  # whose texts may be anything
     assert translator.translate(["Ab. Cd."])[0].parts == 1
     assert translator.translate(["Ab. Cd."], split_sentences="always")[0].parts == 2
-    with pytest.raises(UserError, match="split_sentences='yes': expected one of auto, always, never"):
+    with pytest.raises(UserError, match="split_sentences=yes: expected one of auto, always, never"):
         translator.translate(["a"], split_sentences="yes")
     with pytest.raises(UserError, match="1 text, but prefixes: 2"):
         translator.translate(["Ab. Cd."], split_sentences="always", prefixes=["x", "y"])

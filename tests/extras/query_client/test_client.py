@@ -64,7 +64,7 @@ def test_several_sentences_are_sent_one_by_one_if_the_model_wants_that():
         transport = Model(has_sentences, reads_one=True)
         found = query.Client(transport, retries=0).translate(texts, split_sentences=choice)[0]
         assert found == (expected or ServedAnswer("AB", -1.0, True))
-    with pytest.raises(UserError, match="split_sentences='yes': expected one of auto, always, never"):
+    with pytest.raises(UserError, match="split_sentences=yes: expected one of auto, always, never"):
         asked.translate(texts, split_sentences="yes")
 
 
