@@ -10,15 +10,15 @@ import types
 
 from t2t_lite import files
 from t2t_lite.cli.console import Progress
+from t2t_lite.corpora.plain_text import FewWarnings
 from t2t_lite.data.named_problems import datagen_command
 from t2t_lite.data.problem import FILE_TAGS, DatasetSplit, Problem
 from t2t_lite.data.splits import FLAGS, describe_files, with_content
 from t2t_lite.errors import LOGGER, UserError, counted, shown
-from t2t_lite.problems.own_settings import SETTINGS, TABLES, listed
+from t2t_lite.problems.own_settings import SETTINGS, TABLES
 
 _BYTES_A_SHARD = 2**24
 _MOST_SHARDS = 100
-_MOST_WARNINGS = 5  # maximum number of logged warnings, since there may be thousands of image files
 
 
 def kept(key, meaning, default=None):
@@ -177,6 +177,8 @@ class OwnProblem(Problem):
 
     def _read_file(self, path):
         config = files.read_json(path)
+        if isinstance(splits := config.get("files"), dict):  # for parsing_english_own, 0.1.0 wrote one file, not a list
+            config["files"] = {split: [one] if isinstance(one, dict) else one for split, one in splits.items()}
         for key, setting in self.settings.items():
             value = config.get(key)
             if not (setting.is_kept(value) and self.fits(key, value)):
@@ -220,7 +222,7 @@ class OwnProblem(Problem):
 
     def files_of(self, split):
         """Returns the files [{"path", "bytes"}, …] of a split; [] if the split has no files."""
-        return listed(self.config["files"].get(split, []))
+        return self.config["files"].get(split, [])
 
     def paths_of(self, split):
         """Returns the paths of a split's files, joined to one string for messages."""
@@ -267,30 +269,24 @@ class OwnProblem(Problem):
         self.skip_bad_lines = config.get("skip_bad_lines") is True
         path = os.path.join(data_dir, self.config_filename)
         before = self._read_file(path)["files"] if files.exists(path) else {}
-        known = {facts["path"]: facts for described in before.values() for facts in listed(described)}
+        known = {facts["path"]: facts for described in before.values() for facts in described}
         for split, described in config["files"].items():
-            current = [with_content(facts, known.get(facts["path"], {})) for facts in listed(described)]
-            config["files"][split] = current[0] if isinstance(described, dict) else current
+            config["files"][split] = [with_content(facts, known.get(facts["path"], {})) for facts in described]
         self._warn_of_files_that_are_trained_on()
         super().generate_data(data_dir, tmp_dir, task_id)
         config |= self._read_file(path)  # with what an earlier process determined, such as the labels of finished data
 
     def _warn_of_files_that_are_trained_on(self):
         trained_on = {facts.get("sha256", facts["path"]): facts["path"] for facts in self.files_of(DatasetSplit.TRAIN)}
-        repeated = [
-            (split, facts["path"], same)
-            for split in self.config["files"].keys() - {DatasetSplit.TRAIN}
-            for facts in self.files_of(split)
-            if (same := trained_on.get(facts.get("sha256", facts["path"])))
-        ]
-        for split, path, same in repeated[:_MOST_WARNINGS]:
-            what = "is" if same == path else f"has the same content as {same},"
-            LOGGER.warning(
-                f"--{FLAGS[split]}: {path} {what} a training corpus, so scores will reflect memorized samples. "
-                "Expected files that are not in --train_files."
-            )
-        if len(repeated) > _MOST_WARNINGS:
-            LOGGER.warning(f"{len(repeated) - _MOST_WARNINGS:,} more files are also training corpora.")
+        warn = FewWarnings("further files that are also training corpora are not listed")
+        for split in self.config["files"].keys() - {DatasetSplit.TRAIN}:
+            for facts in self.files_of(split):
+                if same := trained_on.get(facts.get("sha256", facts["path"])):
+                    what = "is" if same == facts["path"] else f"has the same content as {same},"
+                    warn(
+                        f"--{FLAGS[split]}: {facts['path']} {what} a training corpus, so scores will reflect memorized "
+                        "samples. Expected files that are not in --train_files."
+                    )
 
     def prepare_generation(self, data_dir, tmp_dir):
         """Reads all files, prepares the vocabulary and other files, then writes the configuration."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from t2t_lite import registry
 from t2t_lite.data.splits import FILE_TAGS, VocabType
 from t2t_lite.errors import UserError
+from t2t_lite.files.safe_json import check_schema
 from t2t_lite.settings import ranges
 from t2t_lite.settings.ranges import Choices, Range, Setting, typed_value
 
@@ -87,25 +88,13 @@ def are_strings(value):
     return isinstance(value, list) and all(isinstance(part, str) for part in value)
 
 
-def listed(described):
-    """Returns the files of a split as a list; if a split has one file, the JSON value may be a dict."""
-    return [described] if isinstance(described, dict) else described
-
-
 def _are_files(splits):
-    is_known = isinstance(splits, dict) and splits.keys() <= FILE_TAGS.keys()
-    return is_known and all(map(_are_described, map(listed, splits.values())))
-
-
-def _are_described(described):
-    return isinstance(described, list) and all(
-        isinstance(facts, dict)
-        and isinstance(facts.get("path"), str)
-        and type(facts.get("bytes")) is int
-        and 0 <= facts["bytes"] < 2**63
-        and isinstance(facts.get("sha256", ""), str)
-        for facts in described
-    )
+    try:
+        check_schema(splits, {str: [{"path": str, "bytes": int, "sha256?": str}]}, "files")
+    except UserError:
+        return False
+    sizes = [facts["bytes"] for described in splits.values() for facts in described]
+    return splits.keys() <= FILE_TAGS.keys() and all(0 <= size < 2**63 for size in sizes)
 
 
 def _are_paths(paths):

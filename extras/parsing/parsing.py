@@ -183,11 +183,6 @@ class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
                     "bracketed trees."
                 )
 
-    def check_settings(self, values, paths):
-        """Checks the settings, and stores one file per split instead of a list: see `OwnCorpus.check_settings`."""
-        super().check_settings(values, paths)
-        values["files"] = {split: described[0] for split, described in values["files"].items()}
-
     def check_corpus(self, data_dir, tmp_dir):
         """Does nothing: `ParsingProblem.prepare_generation` reads all trees and checks them."""
 

@@ -114,9 +114,19 @@ def test_a_label_of_both_a_word_and_a_phrase_is_refused(files, tmp_path):
     assert not [*(tmp_path / "d").glob("vocab*")]
 
 
-def test_another_request_is_refused(data_dir, files):
+def test_files_are_read_as_0_1_0_wrote_them(data_dir, tmp_path):
+    """One file per split instead of a list."""
+    config = json.loads((data_dir / "parsing_english_own.json").read_text())
+    older = {split: described for split, (described,) in config["files"].items()}
+    (tmp_path / "parsing_english_own.json").write_text(json.dumps({**config, "files": older}))
+    assert registry.problem("parsing_english_own").read_config(str(tmp_path)) == config
+
+
+def test_another_request_is_refused(data_dir):
+    problem = registry.problem("parsing_english_own")
+    problem.remember({**problem.read_config(str(data_dir)), "vocab_size": 340})
     with pytest.raises(UserError, match=r"vocab_size = 350,.* vocab_size = 340"):
-        own.generated("parsing_english_own", data_dir, vocab_size=340, **files)
+        problem.generate_data(str(data_dir), "")
 
 
 def test_output_is_a_tree_over_the_words_of_the_input(problem, encoders):
