@@ -21,16 +21,6 @@ from t2t_lite.text.subwords import LONGEST_SYMBOL, RESERVED, is_symbol
 _MOST_LABELS = 10_000  # maximum number of labels; a file with more labels probably has texts in the label column
 
 
-def _learned_with(name, meaning):
-    """Returns a property that reads a setting for learning a vocabulary, with `Text2TextProblem`'s default."""
-
-    def value(problem):
-        configured = (problem._config or {}).get(name)
-        return getattr(Text2TextProblem, name) if configured is None else configured
-
-    return property(value, doc=meaning)
-
-
 class OwnCorpus(OwnProblem, Text2TextProblem):
     """A mixin for the user's own texts; list it before a problem's other base class. Subclasses define `settings`.
 
@@ -113,16 +103,13 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         for name in SENTENCEPIECE:
             if values.get(name) == getattr(Text2TextProblem, name):
                 values[name] = None  # if the value is the default, None is stored, as in data from earlier versions
+        for name in (*SENTENCEPIECE, "user_defined_symbols"):
             if values.get(name) is not None and vocab_type == VocabType.BYTE_LEVEL_BPE.value:
                 raise UserError(
-                    f"--{name} together with --vocab_type={vocab_type}: this type keeps texts unchanged. "
+                    f"--{name} together with --vocab_type={vocab_type}: only {VocabType.SUBWORD.value} support it. "
                     f"Remove --{name}, or use --vocab_type={VocabType.SUBWORD.value}."
                 )
         flag, symbols = "--user_defined_symbols", values.get("user_defined_symbols") or ()
-        if symbols and values["vocab_type"] == VocabType.BYTE_LEVEL_BPE.value:
-            raise UserError(
-                f"{flag} is not supported with --vocab_type={values['vocab_type']}. Remove one of the two flags."
-            )
         for symbol in symbols:
             if not is_symbol(symbol):
                 raise UserError(
@@ -143,13 +130,17 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         """The type of vocabulary to learn."""
         return VocabType((self._config or {}).get("vocab_type") or VocabType.SUBWORD.value)
 
-    normalization = _learned_with(
-        "normalization", "The SentencePiece normalization rule with which the vocabulary is learned."
+    normalization = kept(
+        "normalization",
+        "The SentencePiece normalization rule with which the vocabulary is learned.",
+        Text2TextProblem.normalization,
     )
-    character_coverage = _learned_with(
-        "character_coverage", "The fraction of the text's characters that become single pieces."
+    character_coverage = kept(
+        "character_coverage",
+        "The fraction of the text's characters that become single pieces.",
+        Text2TextProblem.character_coverage,
     )
-    split_digits = _learned_with("split_digits", "Whether no piece has more than one digit.")
+    split_digits = kept("split_digits", "Whether no piece has more than one digit.", Text2TextProblem.split_digits)
 
     existing_vocabularies = kept(
         "vocab_from", "The existing vocabularies to use, {feature: path}; {} to learn a vocabulary.", {}
@@ -233,18 +224,13 @@ def find_vocabularies(paths, languages):
         UserError: no vocabulary is found, several are found, or the vocabulary is of an unsupported kind.
     """
     flag = f"--vocab_from={','.join(paths)}"
-    if len(paths) > 2:
-        raise UserError(
-            f"{flag}: found {len(paths)} paths. Expected one .model file, two .model files (inputs,targets), or one "
-            "folder."
-        )
     for path in paths:
         if not files.exists(path):
             raise UserError(f"{flag}: no such file or folder: {path}. Check the path.")
-    folders = [path for path in paths if files.is_folder(path)]
-    if folders and len(paths) > 1:
-        raise UserError(f"{flag}: {folders[0]} is a folder. Expected two .model files, or one folder alone.")
-    vocabularies = _in_folder(flag, folders[0], languages) if folders else {"inputs": paths[0], "targets": paths[-1]}
+    has_folder = any(map(files.is_folder, paths))
+    if len(paths) > (1 if has_folder else 2):
+        raise UserError(f"{flag}: expected one .model file, two .model files (inputs,targets), or one folder alone.")
+    vocabularies = _in_folder(flag, *paths, languages) if has_folder else {"inputs": paths[0], "targets": paths[-1]}
     return {side: path if "://" in path else os.path.abspath(path) for side, path in vocabularies.items()}
 
 

@@ -110,7 +110,7 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         for path in set(sources.values()):
             files.remove(path)
 
-    # Methods for the stored configuration. In its format 1, problem.json has only languages, vocab_size and files.
+    # Methods for the stored configuration.
 
     def _read_file(self, path):
         config = super()._read_file(path)
@@ -361,18 +361,14 @@ def check_languages(languages, train_files):
     flag = f"--train_files={','.join(train_files)}"
     pairs = [paths for paths in group_files(DatasetSplit.TRAIN, train_files) if len(paths) == 2]
     endings = [[os.path.splitext(without_packing(path))[1][1:] for path in paths] for paths in pairs]
-    for paths, codes in zip(pairs, endings, strict=True):
-        if _are_languages(endings[0]) and codes == endings[0][::-1]:
-            first = ",".join(pairs[0])
-            raise UserError(f"{flag}: {','.join(paths)} are in the opposite direction to {first}. Swap the two files.")
     if languages:
         if _are_languages(languages):
             return list(languages)
         raise UserError(
             f"--languages={','.join(languages)}: expected two different codes, inputs first, such as en,de."
         )
-    if endings and _are_languages(endings[0]) and all(codes == endings[0] for codes in endings):
-        return endings[0]
+    if endings and _are_languages(endings[0]) and all({*codes} == {*endings[0]} for codes in endings):
+        return endings[0]  # `check_sides` compares the directions
     raise UserError(f"{flag}: the extensions are not two languages. Add --languages=en,de (inputs first).")
 
 

@@ -10,7 +10,7 @@ import re
 
 from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.plain_text import report
-from t2t_lite.errors import UserError, flag_list, nearest, shown
+from t2t_lite.errors import UserError, nearest, shown
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.settings.ranges import SEPARATORS
 
@@ -104,14 +104,8 @@ def _find_separator(path, lines, is_cut, layout):
     of_most = [name for name in occurring if shares[name] > 0.5]
     found = of_all or of_most or occurring or ["comma"]
     if len(found) > 1:
-        words = " and ".join(f"{name}s" for name in found)
-        flags = " or ".join(f"--separator={name}" for name in found)
-        columns = f"those of --columns={flag_list(layout.columns)}" if layout.columns else ", ".join(layout.names)
-        does_what = "each divide" if of_all or of_most else "occur, but do not divide"
-        raise UserError(
-            f"{path}: {words} {does_what} the first lines into the expected columns: {columns}. Name the separator: "
-            f"{flags}."
-        )
+        words, flags = " or ".join(f"{name}s" for name in found), " or ".join(f"--separator={name}" for name in found)
+        raise UserError(f"{path}: {words} may separate the cells of the first lines. Name the separator: {flags}.")
     return SEPARATORS[found[0]]
 
 

@@ -35,7 +35,6 @@ _OTHER_WORDS = """
     hungarian finnish swedish danish norwegian greek turkish arabic hebrew persian hindi bengali urdu chinese japanese
     korean vietnamese thai indonesian
 """
-_GIVEN_TWICE = "a column is given twice. Expected different columns."
 
 
 class Layout(NamedTuple):
@@ -63,23 +62,16 @@ class Layout(NamedTuple):
 
     def check(self):
         """Returns self. Raises `UserError` if `columns` or `fields` do not fit `names`."""
-        is_right = len(self.fields) == len({*self.fields}) == len(self.names) and all(self.fields)
-        if self.fields and not is_right:
-            raise UserError(
-                f"--fields={','.join(self.fields)}: expected {len(self.names)} different fields of each line of JSON, "
-                f"for {' and '.join(self.names)}."
-            )
         flag = f"--columns={flag_list(self.columns)}"
-        if self.columns and len(self.columns) != len(self.names):
-            raise UserError(
-                f"{flag}: found {counted(len(self.columns), 'column')}. Expected {len(self.names)}, the numbers or "
-                f"names of the columns for {' and '.join(self.names)}."
-            )
-        for column in self.columns:
-            if not column or (is_number(column) and int(column) < 1):
-                raise UserError(f"{flag}: {shown(column)}. Expected a number from 1, or a name in the first line.")
-        if len(set(self.columns)) < len(self.columns):
-            raise UserError(f"{flag}: {_GIVEN_TWICE}")
+        for option, chosen in (("columns", self.columns), ("fields", self.fields)):
+            is_right = len(chosen) == len({*chosen}) == len(self.names) and all(chosen)
+            if chosen and not is_right:
+                raise UserError(
+                    f"--{option}={flag_list(chosen)}: expected {len(self.names)} different {option}, for "
+                    f"{' and '.join(self.names)}."
+                )
+        if any(is_number(column) and int(column) < 1 for column in self.columns):
+            raise UserError(f"{flag}: expected numbers from 1, or names in the first line.")
         if self.header is False and not all(map(is_number, self.columns)):
             raise UserError(
                 f"{flag} with --header=false: names can only be used with a header. Expected numbers, such as 1,2."
@@ -190,7 +182,9 @@ def columns_of(where, cells, layout, mark="<TAB>"):
     if layout.columns:
         places = [column_index(where, names, column) for column in layout.columns]
         if len({*places}) < len(places):  # once by its number and once by its name, for example
-            raise UserError(f"{where}: --columns={flag_list(layout.columns)}: {_GIVEN_TWICE}")
+            raise UserError(
+                f"{where}: --columns={flag_list(layout.columns)}: a column is given twice. Expected different columns."
+            )
         return places, None, header
     named = named_columns(layout, names) if header else {}
     if len(named) == count == len(names) and [*named.values()] != [*range(count)]:

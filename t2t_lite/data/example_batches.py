@@ -103,15 +103,11 @@ def check_stride(problem, stride, split, has_state=False):
             f"--eval_stride={stride}: the model already carries a state from one segment of a text to the next, so "
             "each id has the preceding text as context. Remove the flag."
         )
-    if split not in problem.ordered_splits:
+    if split not in problem.ordered_splits or not registry.task_of(problem).is_text:
         raise UserError(
-            f"--eval_stride={stride}: the {FILE_TAGS[split]} records of {problem.full_name} do not form one continuous "
-            "text. Remove the flag; it is for the dev and test sets of problems such as languagemodel_own."
-        )
-    if not registry.task_of(problem).is_text:
-        raise UserError(
-            f"--eval_stride={stride}: {problem.full_name} has the task {problem.task}, which does not predict each id "
-            "from the preceding ids. Remove the flag; it is for problems such as languagemodel_own."
+            f"--eval_stride={stride}: the {FILE_TAGS[split]} records of {problem.full_name} are not one continuous "
+            "text in which each id is predicted from the preceding ids. Remove the flag; it is for the dev and test "
+            "sets of problems such as languagemodel_own."
         )
     if stride > problem.sequence_length:
         raise UserError(

@@ -55,7 +55,7 @@ def test_windows_check_the_ids_against_the_vocabulary(tmp_path):
         ("rows", 5, "eval", {"has_state": True}, "carries a state"),
         ("rows", 5, "train", {}, "the train records of rows"),
         ("translate_own", 5, "eval", {}, "the dev records of translate_own"),
-        ("masked_lm_own", 5, "test", {}, "the task masked_language_model"),
+        ("masked_lm_own", 5, "test", {}, "the test records of masked_lm_own"),
         ("rows", 8, "eval", {}, ".* from 1 to 7"),
     ],
 )
