@@ -196,18 +196,12 @@ def test_defaults_are_tensor2tensors_and_what_must_be_written_is_named(tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-def test_max_length_never_exceeds_what_a_batch_holds():
-    def longest(max_length, batch_size):
-        return Problem().max_length(SimpleNamespace(max_length=max_length, batch_size=batch_size))
-
-    assert (longest(256, 4096), longest(0, 4096), longest(256, 100)) == (256, 4096, 100)
-
-
-def test_max_length_is_the_length_of_the_rows_where_the_problem_has_one():
-    class Rows(Problem):
-        sequence_length = 7
-
-    assert Rows().max_length(SimpleNamespace(max_length=3, batch_size=5)) == 7
+@pytest.mark.parametrize(("max_length", "batch_size", "longest"), [(256, 4096, 256), (0, 4096, 4096), (256, 100, 100)])
+def test_max_length_never_exceeds_what_a_batch_holds_but_for_rows_of_one_length(max_length, batch_size, longest):
+    problem, hparams = Problem(), SimpleNamespace(max_length=max_length, batch_size=batch_size)
+    assert problem.max_length(hparams) == longest
+    problem.sequence_length = 5000
+    assert problem.max_length(hparams) == 5000
 
 
 def test_only_two_texts_are_swapped():

@@ -113,12 +113,6 @@ def test_groups_of_shards_are_counted_together(tmp_path):
         }
 
 
-def test_ids_below_zero_are_refused(tmp_path):
-    with pytest.raises(UserError, match="the id -3 in targets"):
-        write(tmp_path, [{"inputs": [5, 1], "targets": [-3, 1]}])
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_the_seed_decides_the_order(tmp_path):
     for name, seed in (("a", 1), ("b", 1), ("c", "another")):
         write(tmp_path / name, seed=seed)

@@ -74,20 +74,12 @@ def test_each_line_is_a_record(tmp_path, downloads, name, train, dev):
     assert find_manifest(problem, str(tmp_path))["splits"]["train"]["units"]["word"] == words
 
 
-def test_words_are_in_the_order_of_their_number(tmp_path, downloads):
-    problem = generated("languagemodel_ptb10k", tmp_path, downloads)
-    encoder = problem.get_feature_encoders(str(tmp_path))["targets"]
-    assert encoder.pieces(range(encoder.vocab_size)) == ["<pad>", "</s>", "<unk>", "the", "cat", "N", "dog"]
-
-
-def test_the_most_frequent_words_are_kept_and_unknown_is_one_of_them(tmp_path, downloads):
-    class Small(type(registry.problem("languagemodel_ptb10k"))):
-        name = "small"
-        most_words = 3
-
-    problem = generated(Small(), tmp_path, downloads)
-    encoder = problem.get_feature_encoders(str(tmp_path))["targets"]
-    assert encoder.pieces(range(encoder.vocab_size)) == ["<pad>", "</s>", "<unk>", "the", "cat"]
+@pytest.mark.parametrize(("most_words", "words"), [(10_000, ["the", "cat", "N", "dog"]), (3, ["the", "cat"])])
+def test_the_most_frequent_words_are_kept_and_unknown_is_one_of_them(tmp_path, downloads, most_words, words):
+    problem = registry.problem("languagemodel_ptb10k")
+    problem.most_words = most_words
+    encoder = generated(problem, tmp_path, downloads).get_feature_encoders(str(tmp_path))["targets"]
+    assert encoder.pieces(range(encoder.vocab_size)) == ["<pad>", "</s>", "<unk>", *words]
 
 
 def test_sentences_share_pieces_of_a_vocabulary(tmp_path, downloads):
@@ -139,16 +131,8 @@ def test_too_few_bytes_and_a_missing_archive_are_named(tmp_path, downloads):
 
 
 def test_the_rows_of_tensor2tensors_names():
-    lengths = {
-        "l65k": 65536,
-        "l32k": 32768,
-        "l16k": 16384,
-        "l8k": 8192,
-        "l4k": 4096,
-        "l2k": 2048,
-        "l1k": 1024,
-        "l512": 512,
-    }
+    lengths = {f"l{n}k": 1024 * n for n in (64, 32, 16, 8, 4, 2, 1)} | {"l512": 512}
+    lengths["l65k"] = lengths.pop("l64k")  # tensor2tensor's name
     assert {name: registry.problem(f"enwik8_{name}").sequence_length for name in lengths} == lengths
     for name, attribute, value in (
         ("lm1b32k", "approx_vocab_size", 2**15),

@@ -3,13 +3,10 @@
 import collections
 import csv
 import functools
-import gzip
 import json
 import pathlib
 import re
-import shutil
 
-import pyarrow
 import pytest
 
 from t2t_lite import registry
@@ -17,7 +14,7 @@ from t2t_lite.data.problem import DatasetSplit
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.text import subwords
-from tests.data import corpus, packing
+from tests.data import corpus
 from tests.data.stored import decoded
 from tests.problems import own
 
@@ -48,43 +45,17 @@ def test_later_commands_need_the_data_folder_alone(tmp_path, files):
     assert reversed_problem.languages == ("de", "en")
 
 
-def test_the_files_of_a_model_serve_elsewhere(tmp_path, files):
-    problem = generated(tmp_path / "d", vocab_size=320, **files)
-    written = json.loads((tmp_path / "d" / "problem.json").read_text())
-    assert (written["languages"], written["vocab_size"]) == (["en", "de"], 320)
-    assert [facts["path"] for facts in written["files"]["train"]] == files["train_files"]
-    (tmp_path / "run").mkdir()
-    for path in problem.vocabulary_files(str(tmp_path / "d")):
-        shutil.copy(path, tmp_path / "run")
-    elsewhere = registry.problem("translate_own")
-    encoder = elsewhere.get_feature_encoders(str(tmp_path / "run"))["targets"]
-    assert encoder.fingerprint == problem.feature_encoders(str(tmp_path / "d"))["targets"].fingerprint
-    assert elsewhere.languages == ("en", "de")
-
-
-def test_corpora_of_every_kind_have_the_same_pairs(tmp_path, files):
-    for path in files["train_files"]:
-        pathlib.Path(f"{path}.gz").write_bytes(gzip.compress(pathlib.Path(path).read_bytes()))
-    (tmp_path / "a.tsv").write_text("".join(f"{inputs}\t{targets}\n" for inputs, targets in TRAIN))
+def test_columns_and_fields_of_tables_are_chosen(tmp_path, files):
     with open(tmp_path / "a.csv", "w", newline="") as file:
         csv.writer(file).writerows([("de", "en"), *(pair[::-1] for pair in TRAIN)])
     rows = ({"id": at, "translation": {"en": pair[0], "de": pair[1]}} for at, pair in enumerate(TRAIN))
-    lines = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
-    (tmp_path / "a.jsonl.zst").write_bytes(pyarrow.compress(lines, codec="zstd", asbytes=True))
-    texts = {f"OPUS.en-de.{path[-2:]}": pathlib.Path(path).read_bytes() for path in files["train_files"]}
-    packing.write_zip(tmp_path / "a.zip", {"README": b"", **texts})
-    (tmp_path / "a.tmx").write_bytes(packing.tmx(*zip(*TRAIN, strict=True)))
-    for names, options in (
-        (["train.en.gz", "train.de.gz"], {}),
-        (["a.tsv"], {}),
-        (["a.csv"], {"columns": ["en", "de"]}),
-        (["a.jsonl.zst"], {"fields": ["translation.en", "translation.de"]}),
-        (["a.zip"], {}),
-        (["a.tmx"], {}),
-    ):
-        paths = [str(tmp_path / name) for name in names]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    for name, options in (
+        ("a.csv", {"columns": ["en", "de"]}), ("a.jsonl", {"fields": ["translation.en", "translation.de"]})
+    ):  # fmt: skip
+        paths = [str(tmp_path / name)]
         problem = configured(train_files=paths, dev_files=files["dev_files"], languages=["en", "de"], **options)
-        assert samples(problem) == TRAIN, names
+        assert samples(problem) == TRAIN, name
 
 
 def test_without_a_size_the_corpus_determines_the_vocabulary(tmp_path, files):
@@ -330,24 +301,3 @@ def test_all_is_kept_in_problem_json(tmp_path):
     assert samples(again, data_dir=tmp_path / "d") == samples(expected)
     encoder = again.feature_encoders(str(tmp_path / "d"))["targets"]
     assert encoder.pieces(encoder.encode("das<2de>Haus")).count("<2de>") == 1
-
-
-def test_format_1_of_problem_json_is_read(tmp_path):
-    """As it was before there were weights, filters and the like."""
-    pairs, dev = distinct(200), distinct(20, 3)
-    config = {
-        "format": 1,
-        "problem": "translate_own",
-        "languages": ["en", "de"],
-        "vocab_size": 320,
-        "files": {
-            split: [{"path": path, "bytes": 1000} for path in written(tmp_path, split, part)]
-            for split, part in (("train", pairs), ("eval", dev))
-        },
-    }
-    (tmp_path / "d").mkdir()
-    (tmp_path / "d" / "problem.json").write_text(json.dumps(config))
-    problem = registry.problem("translate_own")
-    problem.generate_data(str(tmp_path / "d"), "")
-    assert sorted(decoded(problem, tmp_path / "d", DatasetSplit.TRAIN)) == sorted(pairs)
-    assert sorted(decoded(problem, tmp_path / "d", DatasetSplit.EVAL)) == sorted(dev)

@@ -11,7 +11,6 @@ from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem, Text2RealProb
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
-from t2t_lite.text.class_label_encoder import ClassLabelEncoder
 from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.data.stored import read_examples
 
@@ -130,33 +129,6 @@ def test_labels_of_another_order_are_refused(data_dir, monkeypatch):
     monkeypatch.setattr(Opinion, "num_classes", 3)
     with pytest.raises(UserError, match="opinion: 2 class labels, but num_classes = 3"):
         Records(Opinion(), data_dir, DatasetSplit.TRAIN).check()
-
-
-def test_class_labels():
-    encoder = ClassLabelEncoder(["no", "yes"])
-    assert encoder.vocab_size == 3
-    assert [encoder.encode(label) for label in ("no", "yes")] == [[1], [2]]
-    assert [encoder.decode(ids) for ids in (1, [2], [0])] == ["no", "yes", ""]
-    assert encoder.pieces([0, 2, 1]) == ["<pad>", "yes", "no"]
-    for wrong in ("maybe", ["no"], None):
-        with pytest.raises(UserError, match=r"is not a class label\. Expected one of no, yes"):
-            encoder.encode(wrong)
-    assert encoder.fingerprint == ClassLabelEncoder(["no", "yes"]).fingerprint
-    assert encoder.fingerprint != ClassLabelEncoder(["yes", "no"]).fingerprint
-    with pytest.raises(UserError, match=r"'maybe' is not a class label. Expected one of no, yes"):
-        encoder.encode("maybe")
-    for wrong in ([], ["a", "a"], [1, 2]):
-        with pytest.raises(UserError, match="class labels"):
-            ClassLabelEncoder(wrong)
-
-
-def test_labels_of_a_file(tmp_path):
-    """As in tensor2tensor; a byte-order mark and line ends of Windows are no part of them."""
-    path = str(tmp_path / "labels.txt")
-    (tmp_path / "labels.txt").write_bytes(b"\xef\xbb\xbfno\r\nyes \n")
-    encoder = ClassLabelEncoder(class_labels_fname=path)
-    assert encoder.class_labels == ["no", "yes"] and encoder.encode("yes") == [2]
-    assert encoder.fingerprint == ClassLabelEncoder(["no", "yes"]).fingerprint
 
 
 @pytest.mark.parametrize(

@@ -161,26 +161,6 @@ def test_a_vocabulary_is_learned_from_a_sample(tmp_path, caplog):
     assert len(list(problem.generate_text_for_vocab(str(tmp_path), None))) == 400
 
 
-def test_two_models_are_taken_over(tmp_path, theirs):
-    folder = str(tmp_path / "data")
-    problem = taking_over(*theirs)
-    problem.generate_data(folder, folder)
-    encoders = problem.feature_encoders(folder)
-    assert (encoders["inputs"].vocab_size, encoders["targets"].vocab_size) == (61, 66)  # one more: padding
-    for side, path in zip(("inputs", "targets"), theirs, strict=True):
-        theirs_ = sentencepiece.SentencePieceProcessor(model_file=str(path))
-        assert encoders[side].pieces(encoders[side].encode("the house")) == theirs_.encode("the house", out_type=str)
-    taking_over(*theirs).generate_data(folder, folder)  # again: nothing to do
-
-
-def test_one_model_for_both_sides_is_taken_over(tmp_path, theirs):
-    folder = str(tmp_path / "data")
-    problem = taking_over(theirs[0], theirs[0])
-    problem.generate_data(folder, folder)
-    assert problem.vocab_filenames == dict.fromkeys(("inputs", "targets"), "vocab.toy_pairs.300.model")
-    assert vocabulary.vocabulary_sizes(problem.feature_encoders(folder)) == (61, None)
-
-
 def test_another_model_over_finished_or_other_data_is_refused(tmp_path, theirs):
     folder = str(tmp_path / "data")
     taking_over(theirs[0], theirs[0]).generate_data(folder, folder)

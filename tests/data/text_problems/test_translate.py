@@ -1,7 +1,5 @@
 """Sentences in two languages from the corpora that a problem names, ported from tensor2tensor as it stands."""
 
-import gzip
-
 import pytest
 
 from t2t_lite.corpora import downloads
@@ -13,7 +11,6 @@ from tests.data import corpus, packing
 from tests.data.stored import decoded
 
 ALL = corpus.sentence_pairs(70)
-SIDES = dict(zip(("en", "de"), zip(*ALL, strict=True), strict=True))
 
 
 class Ported(TranslateProblem):
@@ -61,45 +58,6 @@ def test_every_split_is_read_before_a_record_is_written(tmp_path):
     with pytest.raises(UserError, match=r"dev\.de, line 6: byte 0xff"):
         Tested().generate_data(str(tmp_path / "tested"), str(tmp_path))
     assert not list(tmp_path.glob("tested/vocab.*"))
-
-
-LINES = {side: packing.lines(texts) for side, texts in SIDES.items()}
-KINDS = {  # what is written into a folder, and the corpus that it is
-    "tgz": (
-        lambda to: packing.write_tar(to / "x.tgz", {f"in/{x}": LINES[x] for x in LINES}),
-        ["x.tgz", ("in/en", "in/de")],
-    ),
-    "zip": (
-        lambda to: packing.write_zip(to / "x.zip", {f"in/{x}": LINES[x] for x in LINES}),
-        ["x.zip", ("in/en", "in/de")],
-    ),
-    "sgm": (
-        lambda to: packing.write_tar(to / "x.tar", {f"{x}.sgm": packing.sgm(SIDES[x]) for x in SIDES}),
-        ["http://x/x.tar", ("en.sgm", "de.sgm")],
-    ),
-    "packed members": (
-        lambda to: packing.write_tar(to / "x.tar", {f"{x}.gz": gzip.compress(LINES[x]) for x in LINES}),
-        ["x.tar", ("en.gz", "de.gz")],
-    ),
-    "columns": (
-        lambda to: (to / "x.tsv").write_text("".join(f"7\t{de}\t8\t{en}\n" for en, de in ALL)),
-        ["x.tsv", ("tsv", 3, 1, "x.tsv")],
-    ),
-    "memory": (
-        lambda to: (to / "x.tmx.gz").write_bytes(gzip.compress(packing.tmx(SIDES["en"], SIDES["de"]))),
-        ["http://x/x.tmx.gz", ("tmx", "x.tmx.gz")],
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_corpora_of_every_kind_are_read_from_inputs_to_targets(tmp_path, kind):
-    write, source = KINDS[kind]
-    write(tmp_path)
-    problem = Ported()
-    problem.source_data_files = lambda split: [source]
-    for split in ("train", "eval"):
-        assert [(pair["inputs"], pair["targets"]) for pair in problem.generate_samples("", str(tmp_path), split)] == ALL
 
 
 def test_the_vocabulary_is_learned_from_the_corpora_for_it(tmp_path):
