@@ -55,13 +55,12 @@ def read_cells(path, layout, on_bad_line=None):
 
 
 def _first_lines(lines):
-    """Returns (list of a file's first lines, including blank lines; whether the file may have more lines)."""
-    head, count, size = [], 0, 0
+    """Returns (list of a file's first lines; whether the file may have more lines)."""
+    head, size = [], 0
     for line in lines:
         head.append(line)
-        count += bool(line.strip())
         size += len(line)
-        if count == FIRST_LINES or size > _FIRST_CHARACTERS:
+        if len(head) == FIRST_LINES or size > _FIRST_CHARACTERS:
             return head, True
     return head, False
 

@@ -16,17 +16,17 @@ _PACKED = {  # {extension, see `files.PACKERS`: first bytes}; no UTF-8 text begi
     ".xz": re.compile(rb"\xfd7zXZ\0"),
     ".zst": re.compile(rb"\x28\xb5\x2f\xfd"),
 }
-_OTHER_FORMATS = (  # (first bytes, what the file is, how to turn it into text)
-    (b"\x04\x22\x4d\x18", "lz4 data", "Unpack it: lz4 -d"),
-    (b"\x1f\x9d", "data of compress", "Unpack it: gzip -d"),
-    (b"PK\x03\x04", "a zip archive, or a document in zip format", "Unpack it: unzip, or save the document as text"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "Unpack it: 7z x"),
-    (b"Rar!\x1a\x07", "a RAR archive", "Unpack it: unrar x"),
-    (b"%PDF-", "a PDF", "Extract its text"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an office document", "Save it as text"),
-    (b"PAR1\x15", "a Parquet table", "Write its columns as text"),
+_OTHER_FORMATS = (  # (pattern of the first bytes, what the file is, how to turn it into text)
+    (rb"\x04\x22\x4d\x18", "lz4 data", "Unpack it: lz4 -d"),
+    (rb"\x1f\x9d", "data of compress", "Unpack it: gzip -d"),
+    (rb"PK\x03\x04", "a zip archive, or a document in zip format", "Unpack it: unzip, or save the document as text"),
+    (rb"7z\xbc\xaf\x27\x1c", "a 7z archive", "Unpack it: 7z x"),
+    (rb"Rar!\x1a\x07", "a RAR archive", "Unpack it: unrar x"),
+    (rb"%PDF-", "a PDF", "Extract its text"),
+    (rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an office document", "Save it as text"),
+    (rb"PAR1\x15", "a Parquet table", "Write its columns as text"),
+    (rb"(?s:.{257})ustar(\0|  \0)", "a tar archive", "Unpack it: tar -xf"),
 )
-_TAR = re.compile(rb".{257}ustar(\0|  \0)", re.DOTALL)
 _MARKS = (  # byte order marks; the mark of UTF-32 begins with the mark of UTF-16
     (codecs.BOM_UTF32_LE, "UTF-32"),
     (codecs.BOM_UTF32_BE, "UTF-32"),
@@ -71,10 +71,8 @@ def check_head(name, head, has_lines=True):
             f"{name}: this is {PACKERS[ending]} data. Expected UTF-8 text. Unpack it: {PACKERS[ending]} -dc."
         )
     for magic, what, advice in _OTHER_FORMATS:
-        if head.startswith(magic):
+        if re.match(magic, head):
             raise UserError(f"{name}: this is {what}. Expected UTF-8 text. {advice}.")
-    if _TAR.match(head):
-        raise UserError(f"{name}: this is a tar archive. Expected UTF-8 text. Unpack it: tar -xf.")
     if encoding := wide_encoding(head):
         raise UserError(
             f"{name}: the text is {encoding}. Expected UTF-8. Convert the text: iconv -f {encoding} -t UTF-8"

@@ -15,7 +15,6 @@ import tensorflow as tf
 from t2t_lite.data.example_reader import check_stateless
 from t2t_lite.data.random_numbers import threefry, uniform_numbers
 from t2t_lite.errors import UserError, shown
-from t2t_lite.settings.ranges import MASK_RATE, MASK_UNITS
 from t2t_lite.text.encoder_parts import mask_in
 from t2t_lite.text.published import pre_tokenization
 from t2t_lite.text.vocabulary import EOS_ID
@@ -200,7 +199,7 @@ class Masking:
         closes: bool [V], the ids that end a word, such as punctuation. If None, no id ends a word.
 
     Raises:
-        UserError: the rate is not between 0 and 1, the unit is unknown, or the vocabulary has no ordinary id.
+        UserError: the vocabulary has no ordinary id.
     """
 
     mask_id: int
@@ -212,10 +211,6 @@ class Masking:
     closes: np.ndarray | None = None
 
     def __post_init__(self):
-        if self.rate not in MASK_RATE:
-            raise UserError(f"mask_rate={self.rate}: expected a number {MASK_RATE}. BERT uses 0.15.")
-        if self.unit not in MASK_UNITS:
-            raise UserError(f"mask_unit={self.unit!r}: expected {', '.join(MASK_UNITS)}.")
         if not np.any(self.ordinary):
             raise UserError("The vocabulary has no ordinary id that could be masked.")
 

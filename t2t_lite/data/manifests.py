@@ -184,7 +184,8 @@ def check_examples(examples, features=SIDES):
         rows = [example[name] for example in examples for name in features]
         # the types of the ids are checked separately, since a set does not distinguish 1.0 from 1
         kinds = set().union(*(map(type, row) for row in rows))
-        if all(map(len, rows)) and all(map(_is_id, set().union(*rows))) and not any(map(_is_float, kinds)):
+        are_integers = all(issubclass(kind, int | np.integer) for kind in kinds)
+        if all(map(len, rows)) and are_integers and all(map(_is_id, set().union(*rows))):
             return
     except (TypeError, KeyError, IndexError):  # an example is not a dict, or a feature is not a list
         pass
@@ -208,10 +209,6 @@ def _fault(example, features):
         if wrong:
             return f"has the id {shown(wrong[0])} in {name}"
     return None
-
-
-def _is_float(kind):
-    return issubclass(kind, float | np.floating)
 
 
 def _is_id(value):

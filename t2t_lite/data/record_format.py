@@ -134,7 +134,10 @@ def _find_fault(path, features):
             except (tf.errors.InvalidArgumentError, UnicodeDecodeError):
                 for at, record in enumerate(batch.numpy(), number + 1):
                     if fault := find_fault(record, features):
-                        return _wrong_record(path, at, fault, features)
+                        return (
+                            f"{path}: damaged or not a file of records (record {at:,}: {fault}). Expected ids as "
+                            f"{' and as '.join(features)}: delete it and run t2t-datagen again."
+                        )
             number += len(batch)
     except tf.errors.NotFoundError:
         return f"{path}: no such file. Run t2t-datagen again."
@@ -143,13 +146,6 @@ def _find_fault(path, features):
     except _errors_of_reading() as error:
         return f"{path}: damaged or not a file of records ({_first_line(error)}). Delete it and run t2t-datagen again."
     return None
-
-
-def _wrong_record(path, number, fault, features):
-    return (
-        f"{path}: damaged or not a file of records (record {number:,}: {fault}). Expected ids as "
-        f"{' and as '.join(features)}: delete it and run t2t-datagen again."
-    )
 
 
 def _first_line(error):

@@ -217,12 +217,6 @@ def test_every_place_is_masked_equally_often():
         assert np.abs(share[2:-2] / share.mean() - 1).max() < 0.15, unit
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [({"rate": 0.0}, "mask_rate=0.0"), ({"rate": 1.0}, "mask_rate=1.0"), ({"unit": "phrases"}, "mask_unit='phrases'")],
-)
-def test_bad_options_are_refused(options, message):
-    with pytest.raises(UserError, match=message):
-        make(**options)
+def test_a_vocabulary_without_ordinary_ids_is_refused():
     with pytest.raises(UserError, match="no ordinary id"):
         Masking(MASK, np.zeros(V, bool), CONTINUES)
