@@ -41,12 +41,14 @@ class PublishedText(PublishedFiles, Text2SelfProblem):
         """Returns the text of a line in the files; by default its words, separated by single spaces."""
         return " ".join(line.split())
 
+    def lines(self, tmp_dir, dataset_split):
+        """Yields the lines of a split that are not blank."""
+        for source in self.sources(tmp_dir, dataset_split):
+            yield from (line for line in plain_text.read_lines(source, self.on_bad_line) if line and line.strip())
+
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields {"targets": text} for each line that is not blank."""
-        for source in self.sources(tmp_dir, dataset_split):
-            for line in plain_text.read_lines(source, self.on_bad_line):
-                if line and line.strip():
-                    yield {"targets": self.text_of_line(line)}
+        return ({"targets": self.text_of_line(line)} for line in self.lines(tmp_dir, dataset_split))
 
 
 class PublishedWords(PublishedText):
@@ -65,10 +67,8 @@ class PublishedWords(PublishedText):
         path = os.path.join(data_dir, self.vocab_filename)
         if self.vocab_type == VocabType.TOKEN and not force_get and not files.exists(path):
             reserved = ("<pad>", "<EOS>", self.oov_token)
-            counts = collections.Counter()
-            for source in self.sources(tmp_dir, DatasetSplit.TRAIN):
-                for line in plain_text.read_lines(source, self.on_bad_line):
-                    counts.update((line or "").split())
+            lines = self.lines(tmp_dir, DatasetSplit.TRAIN)
+            counts = collections.Counter(itertools.chain.from_iterable(map(str.split, lines)))
             words = sorted(counts.keys() - {*reserved}, key=lambda word: (-counts[word], word))
             table = [*reserved, *words[: self.most_words and self.most_words - 1]]
             files.write_bytes(path, "".join(f"{word}\n" for word in table).encode())

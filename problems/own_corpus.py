@@ -4,13 +4,13 @@
 """
 
 import itertools
-import os
 
 from t2t_lite import files, registry
 from t2t_lite.corpora.cells import JSON_LINES
 from t2t_lite.corpora.plain_text import kind
 from t2t_lite.corpora.tables import Layout, is_number, read_table
 from t2t_lite.data.problem import DatasetSplit, Text2TextProblem, VocabType
+from t2t_lite.data.splits import full_path
 from t2t_lite.errors import UserError, counted, flag_list, located, shown
 from t2t_lite.problems.own_problem import OwnProblem, kept
 from t2t_lite.problems.own_settings import SENTENCEPIECE, TABLES, VOCABULARY
@@ -231,7 +231,7 @@ def find_vocabularies(paths, languages):
     if len(paths) > (1 if has_folder else 2):
         raise UserError(f"{flag}: expected one .model file, two .model files (inputs,targets), or one folder alone.")
     vocabularies = _in_folder(flag, *paths, languages) if has_folder else {"inputs": paths[0], "targets": paths[-1]}
-    return {side: path if "://" in path else os.path.abspath(path) for side, path in vocabularies.items()}
+    return {side: full_path(path) for side, path in vocabularies.items()}
 
 
 def read_pieces(path):

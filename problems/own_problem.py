@@ -43,6 +43,7 @@ class OwnProblem(Problem):
             raises an error.
         example_flags: str, an example of the required flags, which an error message shows if flags are missing.
         expected_lines: str, a description of what a file must contain, for messages.
+        required_splits: the splits that must have files.
         sample_unit: str, the plural name of the samples in a file, for messages.
     """
 
@@ -52,6 +53,7 @@ class OwnProblem(Problem):
     file_endings = ()
     example_flags = "--train_files=train.tsv --dev_files=dev.tsv"
     expected_lines = "files"
+    required_splits = (DatasetSplit.TRAIN, DatasetSplit.EVAL)
     sample_unit = "lines"
 
     def __init__(self, was_reversed=False, was_copy=False):
@@ -127,12 +129,8 @@ class OwnProblem(Problem):
         return found
 
     def check_files(self, paths):
-        """Raises `UserError` unless training files and dev files are given.
-
-        Args:
-            paths: {split: list of paths}; the test set is optional.
-        """
-        for split in (DatasetSplit.TRAIN, DatasetSplit.EVAL):
+        """Raises `UserError` unless files are given for all `required_splits`; `paths` is {split: list of paths}."""
+        for split in self.required_splits:
             if not paths[split]:
                 raise UserError(
                     f"{self.name}: missing --{FLAGS[split]}. Expected {self.expected_lines}: {self.example_flags}."
@@ -235,14 +233,10 @@ class OwnProblem(Problem):
     @property
     def dataset_splits(self):
         """The splits with files; each has one shard per 16 MiB of text (at most 100), or one shard if it is ordered."""
+        largest = {split: 1 if split in self.ordered_splits else _MOST_SHARDS for split in self.config["files"]}
         return [
-            {
-                "split": split,
-                "shards": 1
-                if split in self.ordered_splits
-                else min(_MOST_SHARDS, 1 + int(self.bytes_of(split)) // _BYTES_A_SHARD),
-            }
-            for split in self.config["files"]
+            {"split": split, "shards": min(most, 1 + int(self.bytes_of(split)) // _BYTES_A_SHARD)}
+            for split, most in largest.items()
         ]
 
     # Generation.

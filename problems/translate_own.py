@@ -43,6 +43,8 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
     )  # fmt: skip
     columns = ("inputs", "targets")
     example_flags = "--train_files=a.en,a.de"
+    expected_lines = "a corpus of two parallel files or one table"
+    required_splits = (DatasetSplit.TRAIN,)  # without dev files, training pairs are held out
     sample_unit = "pairs"
 
     def __init__(self, was_reversed=False, was_copy=False):
@@ -50,12 +52,8 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         self._told = set()
 
     def check_files(self, paths):
-        """See `OwnCorpus.check_files`; without dev files, training pairs are held out."""
-        if not paths[DatasetSplit.TRAIN]:
-            raise UserError(
-                "translate_own: missing --train_files. Expected the corpus to learn from: --train_files=a.en,a.de or "
-                "--train_files=a.tsv."
-            )
+        """See `OwnCorpus.check_files`; also raises `UserError` if a corpus lacks one of its two files."""
+        super().check_files(paths)
         for split, split_paths in paths.items():
             group_files(split, split_paths)
 

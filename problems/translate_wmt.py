@@ -70,12 +70,8 @@ class CorporaProblem(TranslateProblem):
 
     def generation_settings(self):
         """Returns the settings of the base class and the problem's archives, which cannot change once data exist."""
-        archives = {
-            FILE_TAGS[part["split"]]: [
-                source_files.archive_name(url) for url, _ in self.source_data_files(part["split"])
-            ]
-            for part in self.dataset_splits
-        }
+        entries = {FILE_TAGS[part["split"]]: self.source_data_files(part["split"]) for part in self.dataset_splits}
+        archives = {tag: [source_files.archive_name(url) for url, _ in listed] for tag, listed in entries.items()}
         return {**super().generation_settings(), "archives": archives}
 
     def prepare_generation(self, data_dir, tmp_dir):

@@ -36,8 +36,7 @@ def read_corpus(paths, layout, languages, removed=None, on_bad_line=None):
         UserError: see the reader for this kind of file.
     """
     if len(paths) == 2:
-        is_sgml = all(plain_text.kind(path) in wmt_files.SGM for path in paths)
-        return (wmt_files.read_segment_pairs if is_sgml else plain_text.read_pairs)(*paths, on_bad_line)
+        return _read_two(paths, on_bad_line)
     (path,) = paths
     if is_catalog(path):
         return catalog_of(path).pairs(path, collections.Counter() if removed is None else removed)
@@ -48,6 +47,11 @@ def read_corpus(paths, layout, languages, removed=None, on_bad_line=None):
     if plain_text.kind(path) == wmt_files.XML:
         return wmt_files.read_pairs(path, languages)
     return tables.read_pairs(path, layout, on_bad_line)
+
+
+def _read_two(sources, on_bad_line):
+    is_sgml = all(plain_text.kind(source) in wmt_files.SGM for source in sources)
+    return (wmt_files.read_segment_pairs if is_sgml else plain_text.read_pairs)(*sources, on_bad_line)
 
 
 def read_members(folder, members, url="", languages=None, removed=None, on_bad_line=None):
@@ -73,10 +77,8 @@ def read_members(folder, members, url="", languages=None, removed=None, on_bad_l
             yield from tables.read_pairs(source, tables.Layout(("inputs", "targets"), columns, False), on_bad_line)
     elif members[0] == "tmx":
         yield from tmx.read_pairs(*sources, languages, removed, on_bad_line)
-    elif all(name.endswith(".sgm") for name in map(plain_text.without_packing, members)):
-        yield from wmt_files.read_segment_pairs(*sources, on_bad_line)
     else:
-        yield from plain_text.read_pairs(*sources, on_bad_line)
+        yield from _read_two(sources, on_bad_line)
 
 
 def find_texts(folder, pattern, url=""):

@@ -17,7 +17,7 @@ from t2t_lite import files
 from t2t_lite.data import manifests, sharding
 from t2t_lite.data.manifests import find_manifest, manifest_path, read_begun
 from t2t_lite.data.records import Records
-from t2t_lite.data.splits import FILE_TAGS
+from t2t_lite.data.splits import FILE_TAGS, full_path
 from t2t_lite.errors import LOGGER, UserError, first_line
 from t2t_lite.files.folders import held_lock
 from t2t_lite.files.request import Request
@@ -237,8 +237,7 @@ def _fingerprints(encoders):
 
 def _relative(path, folder):
     """Returns a path relative to the folder, or None if the path is outside of the folder."""
-    path, folder = (part if files.is_remote(part) else os.path.abspath(part) for part in (path, folder))
-    folder = folder.rstrip("/") + "/"
+    path, folder = full_path(path), full_path(folder).rstrip("/") + "/"
     return path.removeprefix(folder) if path.startswith(folder) else None
 
 

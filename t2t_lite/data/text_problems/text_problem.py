@@ -222,34 +222,28 @@ class Text2TextProblem(Problem):
         size = self._vocab_sizes()[feature]
         is_limit = self.vocab_size_is_limit and feature == self.text_features[0]
         LOGGER.info(f"learning a vocabulary of {'at most ' * is_limit}{size} pieces: {path}")
-        learn = self._learn_byte_level if self.vocab_type == VocabType.BYTE_LEVEL_BPE else self._learn_sentencepiece
+        learn = self._learner()
         try:
-            learn(lines(), path, size, at_most=is_limit)
+            learn(lines(), path.removesuffix(".model"), size, at_most=is_limit)
         except subwords.ImpossibleSize as error:
             if not (self.vocab_size_is_approximate or is_limit):
                 flag = "--target_vocab_size" if ".targets." in os.path.basename(path) else "--vocab_size"
                 setting = flag if "vocab_size" in getattr(self, "flags", ()) else "approx_vocab_size"
                 raise error.naming(setting) from None
             LOGGER.warning(f"{self.name}: {error.reason} The vocabulary will have {error.possible} pieces.")
-            learn(lines(), path, error.possible)
+            learn(lines(), path.removesuffix(".model"), error.possible)
 
-    def _learn_sentencepiece(self, lines, path, size, at_most=False):
-        subwords.train_sentencepiece(
-            lines,
-            path.removesuffix(".model"),
-            size,
-            at_most=at_most,
-            user_defined_symbols=self.additional_reserved_tokens,
-            **{name: getattr(self, name) for name in _SENTENCEPIECE},
-        )
-
-    def _learn_byte_level(self, lines, path, size, at_most=False):
-        if self.additional_reserved_tokens:
+    def _learner(self):
+        symbols = self.additional_reserved_tokens
+        if self.vocab_type != VocabType.BYTE_LEVEL_BPE:
+            options = {name: getattr(self, name) for name in _SENTENCEPIECE}
+            return functools.partial(subwords.train_sentencepiece, user_defined_symbols=symbols, **options)
+        if symbols:
             raise UserError(
-                f"{self.name}: additional_reserved_tokens ({', '.join(self.additional_reserved_tokens)}) are not "
-                "supported by byte-level BPE. Remove them, or choose another vocabulary type."
+                f"{self.name}: additional_reserved_tokens ({', '.join(symbols)}) are not supported by byte-level BPE. "
+                "Remove them, or choose another vocabulary type."
             )
-        byte_level_bpe.learn_byte_level_bpe(lines, path, size, at_most=at_most)
+        return byte_level_bpe.learn_byte_level_bpe
 
     def generate_text_for_vocab(self, data_dir, tmp_dir):
         """Yields the lines from which a shared vocabulary is learned: all texts of the selected samples."""

@@ -56,13 +56,14 @@ class TranslateProblem(Text2TextProblem):
         if self.datatypes_to_clean:
             raise UserError(f"{self.name}: datatypes_to_clean is not available. Remove it, or clean the text first.")
         if self._reads_source_files:
-            for split in (part["split"] for part in self.dataset_splits):
+            splits = [part["split"] for part in self.dataset_splits]
+            for split in splits:
                 sources = self.source_data_files(split)
                 if folder := self._find_prepared(sources, tmp_dir):
                     LOGGER.info(f"{self.name}: {FILE_TAGS[split]} is read from the prepared set {folder}")
                 else:
                     downloads.provide(sources, tmp_dir, self.archive_checksums)
-            for split in (part["split"] for part in self.dataset_splits):
+            for split in splits:
                 # reads the dev and test sets now, because a fault in these sets would otherwise be found hours later
                 if split != DatasetSplit.TRAIN:
                     for _ in self.generate_samples(data_dir, tmp_dir, split):
