@@ -7,19 +7,9 @@ import pytest
 from t2t_lite.corpora.encodings import is_mojibake
 
 TEXTS = (
-    "größe",
-    "Über alles",
-    "don’t",
-    "GRÖSSE",
-    "Привет мир",
-    "中文测试",
-    "café",
-    "naïve",
-    "10 €",
-    "Ελλάδα",
-    "à la",
-    "日本",
-)
+    "größe", "Über alles", "don’t", "GRÖSSE", "Привет мир", "中文测试", "café", "naïve", "10 €", "Ελλάδα",
+    "à la", "日本",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("encoding", ["latin1", "cp1252"])

@@ -215,30 +215,18 @@ def test_a_model_without_a_head_for_the_task_is_refused(name, hparams_set, model
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "count"),
+    ("name", "good", "bad", "message", "count"),
     [
-        ("regress_own", NUMBERS.replace("\tor", "").encode() + b"7\n\xff\tx\nn/a\tx\n", 3),
-        (CHARACTERS, b"text\n" * 20 + b"b\xffd\nmore\xfe\n", 2),
+        ("classify_own", SINGLE, b"?\tthe number\n", r"line 121: the label '\?'", 1),
+        ("regress_own", NUMBERS.replace("\tor", ""), b"7\n\xff\tx\nn/a\tx\n", "line 83: found 1 column", 3),
+        (CHARACTERS, "text\n" * 20, b"b\xffd\nmore\xfe\n", "line 21: byte 0xff", 2),
     ],
-    ids=["regress_own", "languagemodel_own_characters"],
 )
-def test_bad_lines_are_left_out(name, data, count, tmp_path):
-    (tmp_path / "file.txt").write_bytes(data)
-    paths, size = [str(tmp_path / "file.txt")], {} if name == CHARACTERS else {"vocab_size": 300}
-    problem = configured(name, train_files=paths, dev_files=paths, **size)
-    with pytest.raises(UserError):
+def test_bad_lines_are_left_out(name, good, bad, message, count, tmp_path):
+    size = {} if name == CHARACTERS else {"vocab_size": 300}
+    problem = configured(name, **size, **files_of(tmp_path, train=good, dev=good.encode() + bad))
+    with pytest.raises(UserError, match=message):
         problem.generate_data(str(tmp_path / "d"), str(tmp_path))
     problem.skip_bad_lines = True
     problem.generate_data(str(tmp_path / "d"), str(tmp_path))
-    assert removed_of(problem, tmp_path / "d") == {"bad lines": count}
-
-
-def test_unknown_labels_are_left_out(tmp_path):
-    problem = configured(
-        "classify_own", vocab_size=300, **files_of(tmp_path, train=SINGLE, dev=f"{SINGLE}?\tthe number\n")
-    )
-    with pytest.raises(UserError, match=r"line 121: the label '\?'"):
-        problem.generate_data(str(tmp_path / "d"), str(tmp_path))
-    problem.skip_bad_lines = True
-    problem.generate_data(str(tmp_path / "d"), str(tmp_path))
-    assert removed_of(problem, tmp_path / "d", "eval") == {"bad lines": 1}
+    assert removed_of(problem, tmp_path / "d", "eval") == {"bad lines": count}

@@ -13,7 +13,7 @@ from t2t_lite.tasks.masked_language_model import MaskedLanguageModelTask
 from t2t_lite.text.encoder_parts import mask_of
 from t2t_lite.text.subwords import train_sentencepiece
 from t2t_lite.text.vocabulary import ByteTextEncoder
-from tests.problems.own import rows_of
+from tests.problems import own
 
 TEXT = "\n".join(f"{number} green bottles were standing on the wall" for number in range(400))
 HPARAMS = "batch_size=128"
@@ -200,6 +200,12 @@ LENGTH = 80
 NAMES = ("next_sentence_own", "sentence_order_own")
 
 
+def generated_from(text, name, folder, **settings):
+    """Returns a problem that has written data of a text, which is its dev set, too."""
+    settings = {"vocab_size": 310, "sequence_length": LENGTH, **settings}
+    return own.generated(name, folder, **own.files_of(folder, train=text, dev=text), **settings)
+
+
 def documents(count=30, sentences=20):
     """Texts in which each sentence says where it stands."""
     draw = random.Random(2)
@@ -216,11 +222,7 @@ def documents(count=30, sentences=20):
 def sentence_folder(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     text = "\n\n".join("\n".join(document) for document in documents())
-    (folder / "a.txt").write_text(f"\n\n{text}\n<|endoftext|>\nalone\n")
-    problem = registry.problem(request.param)
-    paths = {"train_files": [str(folder / "a.txt")], "dev_files": [str(folder / "a.txt")]}
-    problem.configure(**paths, vocab_size=310, sequence_length=LENGTH)
-    problem.generate_data(str(folder), str(folder))
+    generated_from(f"\n\n{text}\n<|endoftext|>\nalone\n", request.param, folder)
     return request.param, str(folder)
 
 
@@ -284,22 +286,15 @@ def test_new_pieces_would_tell_the_two_rows_apart(sentence_folder):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_long_document_is_enough_and_long_sentences_are_cut(name, tmp_path):
-    text = tmp_path / "a.txt"
-    text.write_text("\n".join(" ".join(f"w{i}" for i in range(at, at + 30)) for at in range(40)))
-    problem = registry.problem(name)
-    problem.configure([str(text)], [str(text)], vocab_size=310, sequence_length=11)
-    problem.generate_data(str(tmp_path), str(tmp_path))
-    rows = [row[name] for row in rows_of(problem, tmp_path) for name in ("targets", "other")]
+    text = "\n".join(" ".join(f"w{i}" for i in range(at, at + 30)) for at in range(40))
+    problem = generated_from(text, name, tmp_path, sequence_length=11)
+    rows = [row[name] for row in own.rows_of(problem, tmp_path) for name in ("targets", "other")]
     assert max(map(len, rows)) in (10, 11) and all(row.count(1) == 2 and row[-1] == 1 for row in rows)
 
 
 @pytest.mark.slow
 def test_the_other_text_of_a_single_document_is_none_of_the_first(tmp_path):
-    (tmp_path / "a.txt").write_text("\n".join(f"s{number} goes" for number in range(200)))
-    paths = [str(tmp_path / "a.txt")]
-    problem = registry.problem(NAMES[0])
-    problem.configure(paths, paths, vocab_size=310, sequence_length=LENGTH)
-    problem.generate_data(str(tmp_path), str(tmp_path))
+    generated_from("\n".join(f"s{number} goes" for number in range(200)), NAMES[0], tmp_path)
     for first, second, number in texts_of(NAMES[0], str(tmp_path)):
         assert number == 1 or not {*first.split()} & {*second.split()} - {"goes"}
 
@@ -332,21 +327,14 @@ def test_the_other_text_begins_at_any_sentence_of_any_other_document(number, fir
 
 
 def test_documents_of_one_sentence_are_not_enough(tmp_path):
-    (tmp_path / "a.txt").write_text("\n\n".join(f"sentence {i}, so it goes" for i in range(40)))
-    paths = [str(tmp_path / "a.txt")]
-    problem = registry.problem(NAMES[0])
-    problem.configure(paths, paths, vocab_size=310, sequence_length=LENGTH)
+    text = "\n\n".join(f"sentence {i}, so it goes" for i in range(40))
     with pytest.raises(UserError, match=r"the train set .*\. Expected documents of at least two sentences"):
-        problem.generate_data(str(tmp_path), str(tmp_path))
+        generated_from(text, NAMES[0], tmp_path)
     assert not list(tmp_path.glob("*-of-*")) and not list(tmp_path.glob("*manifest.json"))
 
 
 def test_the_model_has_a_head_for_it_and_rows_for_two_texts_are_needed(tmp_path):
     hparams = registry.hparams("bert_tiny").of_model(registry.model("transformer_encoder"))
     assert registry.problem(NAMES[0]).model_hparams(hparams).sentence_classes == 2
-    (tmp_path / "a.txt").write_text("one\ntwo")
-    paths = [str(tmp_path / "a.txt")]
-    problem = registry.problem(NAMES[0])
-    problem.configure(paths, paths, sequence_length=3)
     with pytest.raises(UserError, match=r"--sequence_length=3: too few ids for two texts\. Expected 4"):
-        problem.generate_data(str(tmp_path), str(tmp_path))
+        generated_from("one\ntwo", NAMES[0], tmp_path, sequence_length=3)

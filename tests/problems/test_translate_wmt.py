@@ -8,7 +8,6 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.data.problem import DatasetSplit, VocabType
-from t2t_lite.errors import UserError
 from t2t_lite.problems import translate_wmt
 from tests.data import packing
 
@@ -173,22 +172,11 @@ def test_every_problem_reads_its_corpora_from_english(site, family):
 
 def test_all_problems_are_covered():
     covered = {name for family in FAMILIES for name in names_of_family(family)}
-    corpora_problems = {
-        name
-        for name in registry.list_problems("translate_")
-        if isinstance(registry.problem(name), translate_wmt.CorporaProblem)
-    }
+    names, kind = registry.list_problems("translate_"), translate_wmt.CorporaProblem
+    corpora_problems = {name for name in names if isinstance(registry.problem(name), kind)}
     assert corpora_problems <= covered
-    assert {
-        "translate_ende_wmt37k",
-        "translate_ende_wmt32k",
-        "translate_ende_wmt8k",
-        "translate_ende_wmt_characters",
-        "translate_enfr_wmt32k",
-        "translate_enfr_wmt8k",
-        "translate_enfr_wmt_small8k",
-        "translate_enfr_wmt_small32k",
-    } <= corpora_problems
+    names = "ende_wmt37k ende_wmt32k ende_wmt8k ende_wmt_characters enfr_wmt32k enfr_wmt8k enfr_wmt_small8k"
+    assert {f"translate_{name}" for name in [*names.split(), "enfr_wmt_small32k"]} <= corpora_problems
     for name in corpora_problems:
         stated = re.search(r"_[a-z]*?(\d+)k$|(characters)$|entn_rma$", name)
         problem = registry.problem(name)
@@ -210,10 +198,3 @@ def test_checksums_are_those_of_tensorflow_datasets():
 def test_a_language_that_a_corpus_lacks():
     with pytest.raises(ValueError, match=r"corpus un has no de. Expected one of es fr"):
         translate_wmt.source("un", "de")
-
-
-def test_a_cleaner_that_is_not_here_is_refused(tmp_path):
-    problem = registry.problem("translate_ende_wmt8k")
-    problem.datatypes_to_clean = ["txt"]
-    with pytest.raises(UserError, match="translate_ende_wmt8k: datatypes_to_clean"):
-        problem.generate_data(str(tmp_path / "d"), str(tmp_path))
