@@ -325,9 +325,10 @@ class Problem:
         self, data_dir: str | os.PathLike, split: str = DatasetSplit.TRAIN, hparams: HParams | str | None = None
     ) -> tf.data.Dataset:
         """Returns the batches of a split for Keras' `fit` and `evaluate`: see `t2t_lite.data.records`."""
+        from t2t_lite.data.folder import DataFolder
         from t2t_lite.data.records import fit_dataset
 
-        return fit_dataset(self, data_dir, split, hparams)
+        return fit_dataset(DataFolder(self, data_dir).records(split), hparams)
 
     def example_length(self, encoders):
         """Returns the total number of ids (inputs and targets) that every example has. Decoding stops at this number.

@@ -17,7 +17,7 @@ from t2t_lite import files
 from t2t_lite.data import manifests, sharding
 from t2t_lite.data.manifests import find_manifest, manifest_path, read_begun
 from t2t_lite.data.records import Records
-from t2t_lite.data.splits import FILE_TAGS, full_path
+from t2t_lite.data.splits import FILE_TAGS, full_path, named_split
 from t2t_lite.errors import LOGGER, UserError, first_line
 from t2t_lite.files.folders import held_lock
 from t2t_lite.files.request import Request
@@ -34,7 +34,7 @@ class DataFolder:
 
     Args:
         problem: Problem.
-        path: str, the data folder, which need not exist.
+        path: path of the data folder, which need not exist; "" is the working directory.
 
     Attributes:
         manifest_path, begun_path: str, the paths of the manifests of finished data and of unfinished data.
@@ -42,8 +42,8 @@ class DataFolder:
 
     def __init__(self, problem, path):
         self.problem = problem
-        self.path = path
-        self.manifest_path = manifest_path(problem, path)
+        self.path = os.fspath(path) or os.curdir
+        self.manifest_path = manifest_path(problem, self.path)
         self.begun_path = f"{self.manifest_path}.begun"
 
     def lock(self):
@@ -51,8 +51,8 @@ class DataFolder:
         return held_lock(f"{self.manifest_path}.lock", f"{self.path}: another t2t-datagen of {self.problem.name}")
 
     def records(self, split):
-        """Returns the `Records` of a split."""
-        return Records(self.problem, self.path, split)
+        """Returns the `Records` of a split. Raises `UserError` if no split has this name."""
+        return Records(self.problem, self.path, named_split(split))
 
     @functools.cached_property
     def request(self):

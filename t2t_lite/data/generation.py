@@ -1,7 +1,6 @@
 """Generates a problem's vocabulary, shards and manifest. An interrupted run can be resumed and gives the same files."""
 
 import itertools
-import os
 import re
 
 import numpy as np
@@ -29,7 +28,7 @@ def generate(problem, data_dir, tmp_dir):
         UserError: `data_dir` contains data that were generated with different settings (the message names the first
             difference), or the input is invalid.
     """
-    folder = DataFolder(problem, os.fspath(data_dir) or os.curdir)
+    folder = DataFolder(problem, data_dir)
     if not problem.overrides("feature_encoders"):
         problem.feature_encoders(folder.path)  # raises an error now instead of after hours of generation
     _check_splits(problem)

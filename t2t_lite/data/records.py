@@ -14,7 +14,7 @@ from t2t_lite import files, registry
 from t2t_lite.data import manifests
 from t2t_lite.data.manifests import find_manifest
 from t2t_lite.data.named_problems import datagen_command, with_vocabulary_of
-from t2t_lite.data.splits import FILE_TAGS, FLAGS, DatasetSplit, named_split
+from t2t_lite.data.splits import FILE_TAGS, FLAGS, DatasetSplit
 from t2t_lite.errors import UserError
 from t2t_lite.files.file_errors import translated
 from t2t_lite.settings.config import HParams
@@ -264,7 +264,7 @@ class TrainingSplit:
     cut: int
 
 
-def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
+def fit_dataset(records, hparams=None):
     """Returns a `tf.data.Dataset` of ({feature: ids}, labels), int32 [rows, length], padded with 0.
 
     The labels are the targets. Labels that are numbers become float32 [rows], scaled from 0 (the lowest) to 1 (the
@@ -273,28 +273,25 @@ def fit_dataset(problem, data_dir, split=DatasetSplit.TRAIN, hparams=None):
     are a dict {feature: ids}.
 
     Args:
-        problem: Problem; its `preprocess_example`, `_rev`, `_copy` and `corrupt` are applied.
-        data_dir: path of the folder that t2t-datagen wrote.
-        split: "train" gives an endless stream in a new order for each pass (set `fit`'s `steps_per_epoch`), the same
-            stream as in t2t-trainer on one replica. "eval" (or "dev") and "test" give one pass.
+        records: Records; `preprocess_example`, `_rev`, `_copy` and `corrupt` of their problem are applied. The split
+            "train" gives an endless stream in a new order for each pass (set `fit`'s `steps_per_epoch`), the same
+            stream as in t2t-trainer on one replica. "eval" and "test" give one pass.
         hparams: HParams, or the name of a set. Only batch_size (tokens), max_length, min_length, random_seed,
             bpe_dropout and the hyperparameters that `preprocess_example` reads are used. If None, the values of the
             Transformer paper are used.
 
     Raises:
-        UserError: the split does not exist, data are missing or damaged, no example is within the length limits, or the
-            problem has masked ids and a `tf.distribute` strategy with several replicas is active.
+        UserError: data are missing or damaged, no example is within the length limits, or the problem has masked ids
+            and a `tf.distribute` strategy with several replicas is active.
     """
-    hparams = HParams() if hparams is None else registry.hparams(hparams)
-    split = named_split(split)
+    problem, hparams = records.problem, HParams() if hparams is None else registry.hparams(hparams)
     replicas = tf.distribute.get_strategy().num_replicas_in_sync
     if registry.task_of(problem).labels_are_of_all_rows and replicas > 1:
         raise UserError(  # Keras would split rows and labels independently
             f"{problem.full_name}: `fit` cannot distribute masked ids over {replicas} replicas. Use one replica, or "
             "the Trainer."
         )
-    records = Records(problem, os.fspath(data_dir) or os.curdir, split)
-    if split == DatasetSplit.TRAIN:
+    if records.split == DatasetSplit.TRAIN:
         records.check_training(hparams)
     else:
         records.check()

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from t2t_lite.data import manifests, record_format
+from t2t_lite.data import manifests
 from t2t_lite.data.problem import DatasetSplit, Problem
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
@@ -217,19 +217,3 @@ def test_another_number_of_shards(data_dir):
     (folder / "uneven-train-00000-of-00003").rename(folder / "uneven-train-00000-of-00001")
     with pytest.raises(UserError, match=r"uneven-train-00000-of-00001.* 1 shard, .* 3"):
         check(data_dir)
-
-
-def test_without_the_facts_a_damaged_record_is_found_by_reading(data_dir):
-    without_facts(data_dir)
-    shard = pathlib.Path(data_dir) / "uneven-train-00001-of-00003"
-    shard.write_bytes(shard.read_bytes()[:-7])
-    with pytest.raises(UserError, match="uneven-train-00001-of-00003: damaged"):
-        check(data_dir)
-
-
-def test_ids_below_zero_are_found_by_reading(tmp_path):
-    path = str(tmp_path / "records")
-    with manifests.tf.io.TFRecordWriter(path) as writer:
-        writer.write(record_format.serialize({"inputs": [5, 1], "targets": [-2, 1]}))
-    with pytest.raises(UserError, match=f"{path}: .*the id -2 in targets"):
-        manifests.read_facts([path])
