@@ -17,19 +17,12 @@ from t2t_lite.corpora import tables
 from t2t_lite.corpora.plain_text import report
 from t2t_lite.data.problem import DatasetSplit, Text2ClassProblem, Text2RealProblem
 from t2t_lite.data.splits import FLAGS
-from t2t_lite.errors import LOGGER, UserError, shown
+from t2t_lite.errors import LOGGER, UserError, several, shown
 from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_settings import LABELLED, OwnSetting, own_settings
 from t2t_lite.text.class_label_encoder import RealEncoder, as_number
 
 _FEW_LABELS = 10  # no warning is logged for this many labels or fewer: the file may just be small
-_MOST_NAMED = 5  # number of labels that a message names
-
-
-def _listed(labels, last):
-    """Returns labels for a message, such as `'no' or 'yes'`; only the first five of many."""
-    *first, end = [*map(shown, labels[:_MOST_NAMED]), *(["others"] if labels[_MOST_NAMED:] else [])]
-    return f"{', '.join(first)} {last} {end}" if first else end
 
 
 @registry.register_problem
@@ -66,15 +59,15 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
         for label in labels:
             forms[unicodedata.normalize("NFKC", label).casefold()].append(label)
         if alike := next((same for same in forms.values() if len(same) > 1), None):
-            named = _listed(alike, "and")
             LOGGER.warning(
-                f"{where}: the labels {named} differ only in case or Unicode form, but are different classes."
+                f"{where}: the labels {several([*map(shown, alike)])} differ only in case or Unicode form, but are "
+                "different classes."
             )
         for split, found in counts.items():
             if missing := train.keys() - found:
                 LOGGER.warning(
-                    f"--{FLAGS[split]}: {self.paths_of(split)}: no example has the label "
-                    f"{_listed(sorted(missing), 'or')}, so evaluations cannot measure it."
+                    f"--{FLAGS[split]}: {self.paths_of(split)}: evaluations cannot measure labels without an example: "
+                    f"{several([*map(shown, sorted(missing))])}."
                 )
         super().check_corpus(data_dir, tmp_dir)
 
@@ -97,7 +90,7 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
             if label in numbers:
                 yield {"inputs": texts if self.num_texts > 1 else texts[0], "label": numbers[label]}
                 continue
-            expected = _listed([*numbers], "and")
+            expected = several([*map(shown, numbers)])
             message = f"{where}: the label {shown(label)} occurs in no training file. Expected one of {expected}."
             report(message, self.on_bad_line)
 

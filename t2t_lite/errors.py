@@ -101,6 +101,12 @@ def counted(number, word):
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
+def several(names, most=5):
+    """Joins names, but only the first few of many, such as `a, b, c, d, e and 3 more`."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
+
+
 def nearest(name, candidates, end=""):
     """Returns a sentence such as `Nearest: transformer_base, transformer_big.` and `end`, or "" if no name is close."""
     close = difflib.get_close_matches(str(name)[:200], [str(c) for c in candidates], n=3, cutoff=0.5)

@@ -10,12 +10,11 @@ from t2t_lite.corpora import archives, plain_text, tables, tmx, wmt_files
 from t2t_lite.corpora.catalogs import catalog_of, is_catalog
 from t2t_lite.corpora.cells import CSV, JSON_LINES
 from t2t_lite.corpora.scripts import subtags
-from t2t_lite.errors import UserError, counted
+from t2t_lite.errors import UserError, counted, several
 
 TABLES = (".tsv", CSV, *JSON_LINES)
 _WITH_BOTH = (*TABLES, ".tmx", wmt_files.XML)  # file types, besides archives, that hold both inputs and targets
 _KINDS = ("tsv", "tmx", "text")  # words that may begin the members of an entry of `source_data_files`
-_SHOWN = 5  # number of members of an archive that an error message lists
 
 
 def holds_both(path):
@@ -170,7 +169,7 @@ def read_packed_pairs(path, languages, removed=None, on_bad_line=None):
         ends = " and ".join(f".{language}" for language in languages)
         raise UserError(
             f"{path}: found {counted(len(bases), 'pair')} of files that end in {ends}, and {len(memories)} .tmx, among "
-            f"{_listed(names)}. Expected one pair or one .tmx. Unpack the archive and name the files."
+            f"{several(names) or 'no file'}. Expected one pair or one .tmx. Unpack the archive and name the files."
         )
     if bases:
         yield from plain_text.read_pairs(*(archives.Member(path, ends[bases[0]]) for ends in by_ending), on_bad_line)
@@ -182,8 +181,3 @@ def _base(name, ending):
     """Strips the extensions for language and compression from a member's name; returns None for other languages."""
     base, extension = os.path.splitext(plain_text.without_packing(name))
     return base if subtags(extension) == subtags(ending) else None
-
-
-def _listed(names):
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN]) or 'no file'}{more}"

@@ -4,7 +4,7 @@ import collections
 import os
 import re
 
-from t2t_lite.errors import Failure, UserError
+from t2t_lite.errors import Failure, UserError, several
 from t2t_lite.files import exists, list_files, read_bytes, write_bytes
 from t2t_lite.files.resumable import step_of
 
@@ -112,7 +112,7 @@ def check_can_be_placed(folder, has_settings, saved_before):
     parts, listed = parts_of_checkpoints(folder), read_list(folder).newest
     complete = [path for path in list_checkpoints(folder) if not missing_parts(path)]
     advice = "Copy the run again, or choose another output_dir for a new run."
-    shown_names = ", ".join(parts[:3]) + (f" and {len(parts) - 3} more" if len(parts) > 3 else "")
+    shown_names = several(parts, 3)
     if parts and not has_settings:
         raise UserError(
             f"{folder}: holds {shown_names}, but no hparams.json, which names the model of these checkpoints. {advice}"

@@ -191,7 +191,7 @@ def test_settings_of_tables_are_for_those_files_that_are_tables(folder, monkeypa
 SOUND = {"classify_own": SINGLE, "regress_own": NUMBERS.replace("\tor", ""), "regress_pair_own": NUMBERS}  # fmt: skip
 FAR = "".join(f"{i}\ta\n" for i in range(1, 6)) + "-999999999\tb\n"
 DAMAGED = [
-    ("classify_own", {"dev": "odd\tx\nnew\ty\n"}, r"dev, line 2: .*'new'.*'even' and 'odd'"),
+    ("classify_own", {"dev": "odd\tx\nnew\ty\n"}, r"dev, line 2: .*'new'.*'even', 'odd'"),
     ("classify_own", {"train": "odd\tx\nodd\ty\n"}, "train: 1 label"),
     ("classify_own", {"train": ""}, "train: the file is empty"),
     ("regress_pair_own", {"dev": "1\ta\tb\nhigh\ta\tb\n"}, "dev, line 2: found 'high'"),
