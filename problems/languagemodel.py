@@ -23,7 +23,6 @@ from t2t_lite.problems.own_corpus import OwnCorpus
 from t2t_lite.problems.own_problem import kept
 from t2t_lite.problems.own_settings import SENTENCEPIECE, own_settings
 from t2t_lite.problems.published_files import PublishedFiles, files_of_splits
-from t2t_lite.registry import register_problem
 from t2t_lite.text.published.byte_level_bpe import END_TOKEN
 from t2t_lite.text.vocabulary import ByteTextEncoder
 
@@ -82,7 +81,7 @@ class PublishedWords(PublishedText):
 # Language-modelling problems based on the Penn Treebank (PTB), as prepared by Mikolov.
 
 
-@register_problem
+@registry.register_problem
 class LanguagemodelPtb10k(PublishedWords):
     """Word-level language modelling of the Penn Treebank."""
 
@@ -91,7 +90,7 @@ class LanguagemodelPtb10k(PublishedWords):
     most_words = 10_000
 
 
-@register_problem
+@registry.register_problem
 class LanguagemodelPtbCharacters(PublishedText):
     """The Penn Treebank at character level. In its files, spaces separate characters, and `_` stands for a space."""
 
@@ -107,7 +106,7 @@ class LanguagemodelPtbCharacters(PublishedText):
 # Language-modelling problems based on the one-billion-word benchmark.
 
 
-@register_problem
+@registry.register_problem
 class LanguagemodelLm1b32k(PublishedText):
     """Sentences of news, in which UNK replaces words outside of the benchmark's vocabulary of 793,471 words."""
 
@@ -133,14 +132,14 @@ class LanguagemodelLm1b32k(PublishedText):
             yield {"targets": " ".join(word if word in vocabulary else "UNK" for word in words)}
 
 
-@register_problem
+@registry.register_problem
 class LanguagemodelLm1b8k(LanguagemodelLm1b32k):
     """Like `languagemodel_lm1b32k`, but with a smaller vocabulary."""
 
     approx_vocab_size = 2**13
 
 
-@register_problem
+@registry.register_problem
 class LanguagemodelLm1bCharacters(LanguagemodelLm1b32k):
     """Like `languagemodel_lm1b32k`, but the text is encoded as UTF-8 bytes."""
 
@@ -150,7 +149,7 @@ class LanguagemodelLm1bCharacters(LanguagemodelLm1b32k):
 # WikiText-103.
 
 
-@register_problem
+@registry.register_problem
 class LanguagemodelWikitext103(PublishedWords):
     """Word-level language modelling of lines from Wikipedia (paragraphs and headings)."""
 
@@ -158,7 +157,7 @@ class LanguagemodelWikitext103(PublishedWords):
     text_files = files_of_splits("wikitext-103/wiki.{}.tokens", "train", "valid", "test")
 
 
-@register_problem
+@registry.register_problem
 class LanguagemodelWikitext103Characters(PublishedText):
     """Language modelling of lines from Wikipedia, encoded as UTF-8 bytes."""
 
@@ -167,7 +166,7 @@ class LanguagemodelWikitext103Characters(PublishedText):
     vocab_type = VocabType.CHARACTER
 
 
-@register_problem
+@registry.register_problem
 class LanguagemodelWikitext103L4k(LanguagemodelWikitext103, ChoppedTextProblem):
     """Like `languagemodel_wikitext103`, but in rows of 4,096 words; each line ends in id 1."""
 
@@ -181,7 +180,7 @@ class LanguagemodelWikitext103L4k(LanguagemodelWikitext103, ChoppedTextProblem):
     generate_samples = ChoppedTextProblem.generate_samples
 
 
-@register_problem
+@registry.register_problem
 class LanguagemodelWikitext103L16k(LanguagemodelWikitext103L4k):
     """Like `languagemodel_wikitext103`, but in rows of 16,384 words."""
 
@@ -191,7 +190,7 @@ class LanguagemodelWikitext103L16k(LanguagemodelWikitext103L4k):
 # Language-modelling problems based on enwik8, the first 100 MB of Wikipedia's XML dump.
 
 
-@register_problem
+@registry.register_problem
 class Enwik8L65k(PublishedText):
     """The bytes of enwik8 in rows of 65,536; the last ten million bytes are the dev and test sets.
 
@@ -234,7 +233,7 @@ for _length in (2**15, 2**14, 2**13, 2**12, 2**11, 2**10, 2**9):
     _name = f"Enwik8L{_length // 1024}k" if _length >= 1024 else f"Enwik8L{_length}"
     _doc = f"Like `enwik8_l65k`, but in rows of {_length:,} bytes."
     _made = type(_name, (Enwik8L65k,), {"__module__": __name__, "__doc__": _doc, "sequence_length": _length})
-    globals()[_name] = register_problem(_made)  # the class can be imported by name, as in tensor2tensor
+    globals()[_name] = registry.register_problem(_made)  # the class can be imported by name, as in tensor2tensor
 
 
 @registry.register_problem

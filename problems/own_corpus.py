@@ -198,14 +198,8 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
             UserError: a file is not a vocabulary of one of these kinds.
         """
         paths = path if isinstance(path, dict) else {self.text_features[0]: path}
-        config = {
-            "problem": self.name,
-            "vocab_size": len(read_pieces(paths[self.text_features[0]])),
-            "vocab_type": None,
-            "max_samples_for_vocab": None,
-            "files": {},
-            **remembered,
-        }
+        size = len(read_pieces(paths[self.text_features[0]]))
+        config = {**dict.fromkeys(self.settings), "problem": self.name, "vocab_size": size, "files": {}, **remembered}
         self.remember({**config, "vocab_from": paths})
         self.get_or_create_vocab(folder, None)
         self.remember({**config, "vocab_from": self.vocab_filenames})

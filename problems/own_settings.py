@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 
 from t2t_lite import registry
-from t2t_lite.data.splits import FILE_TAGS, VocabType
+from t2t_lite.data.splits import FILE_TAGS, SENTENCEPIECE, VocabType
 from t2t_lite.errors import UserError
 from t2t_lite.files.safe_json import check_schema
 from t2t_lite.settings import ranges
@@ -20,7 +20,6 @@ from t2t_lite.settings.ranges import Choices, Range, Setting, typed_value
 WEIGHT = Range(most=1000, above=0)  # the range of valid weights of a corpus
 VOCAB_TYPES = (VocabType.SUBWORD.value, VocabType.BYTE_LEVEL_BPE.value)  # the vocabulary types that can be learned
 # Settings that must not be combined with --vocab_from, because the existing vocabulary determines them.
-SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")
 VOCABULARY = (
     "vocab_size", "target_vocab_size", "vocab_type", "user_defined_symbols", "max_samples_for_vocab", *SENTENCEPIECE
 )  # fmt: skip

@@ -2,7 +2,6 @@
 
 import dataclasses
 import fnmatch
-import inspect
 import os
 import random
 import shlex
@@ -86,8 +85,6 @@ def generate_problems(names, data_dir, tmp_dir, arguments=None, attributes=None)
     for name in names:  # all names are checked first, so that mistakes are reported before any data is generated
         problem = registry.problem(name)
         accepted = getattr(problem, "flags", ())
-        if not accepted and hasattr(problem, "configure"):
-            accepted = inspect.signature(problem.configure).parameters
         if wrong := [f"--{argument}" for argument in arguments or () if argument not in accepted]:
             only = (
                 f"Expected {', '.join(f'--{name}' for name in accepted)}."

@@ -30,6 +30,7 @@ class VocabType(enum.Enum):
     TOKEN = "tokens"
 
 
+SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")  # settings of `VocabType.SUBWORD` alone
 FILE_TAGS = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "dev", DatasetSplit.TEST: "test"}
 # {split: its name in a prepared tensorflow-datasets set}
 PREPARED = {DatasetSplit.TRAIN: "train", DatasetSplit.EVAL: "validation", DatasetSplit.TEST: "test"}

@@ -16,6 +16,8 @@ SEEN = []
 
 @registry.register_problem("flags_seen_one")
 class One(Problem):
+    flags = ("vocab_size", "languages")
+
     def configure(self, vocab_size=None, languages=None):
         self.configured = {"vocab_size": vocab_size, "languages": languages}
 

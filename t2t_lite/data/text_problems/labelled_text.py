@@ -188,24 +188,25 @@ def text2class_txt_iterator(source_txt_path, label_txt_path, class_strs=None, on
             numbers.
         on_bad_line: see `txt_line_iterator`.
     """
-    labels = None if class_strs is None else {name: label for label, name in enumerate(class_strs)}
-    for number, pair in numbered_pairs(source_txt_path, label_txt_path, on_bad_line):
-        try:
-            label = int(pair["targets"]) if labels is None else labels[pair["targets"]]
-        except (ValueError, KeyError):
-            expected = "a whole number" if labels is None else " or ".join(class_strs)
-            raise UserError(
-                f"{label_txt_path}, line {number}: {shown(pair['targets'])}. Expected {expected}."
-            ) from None
-        yield {"inputs": pair["inputs"], "label": label}
+    parse, expected = int, "a whole number"
+    if class_strs is not None:
+        parse, expected = {name: label for label, name in enumerate(class_strs)}.__getitem__, " or ".join(class_strs)
+    for text, label in _labelled(source_txt_path, label_txt_path, on_bad_line, parse, expected):
+        yield {"inputs": text, "label": label}
 
 
 def text2real_txt_iterator(source_txt_path, target_txt_path, on_bad_line=None):
     """Yields {"inputs": str, "targets": list of float} from two parallel files: texts and their numbers."""
-    for number, pair in numbered_pairs(source_txt_path, target_txt_path, on_bad_line):
+    parse, expected = lambda words: [float(word) for word in words.split()], "a number, such as 3.5"
+    for text, targets in _labelled(source_txt_path, target_txt_path, on_bad_line, parse, expected):
+        yield {"inputs": text, "targets": targets}
+
+
+def _labelled(text_path, label_path, on_bad_line, parse, expected):
+    """Yields (text, label) from two parallel files; `parse` converts a label, and `expected` describes it in errors."""
+    for number, pair in numbered_pairs(text_path, label_path, on_bad_line):
         try:
-            yield {"inputs": pair["inputs"], "targets": [float(word) for word in pair["targets"].split()]}
-        except ValueError:
-            raise UserError(
-                f"{target_txt_path}, line {number}: {shown(pair['targets'])}. Expected a number, such as 3.5."
-            ) from None
+            label = parse(pair["targets"])
+        except (ValueError, KeyError):
+            raise UserError(f"{label_path}, line {number}: {shown(pair['targets'])}. Expected {expected}.") from None
+        yield pair["inputs"], label

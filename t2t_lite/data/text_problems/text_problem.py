@@ -12,12 +12,10 @@ from t2t_lite.corpora.plain_text import SURROGATE
 from t2t_lite.corpora.reservoir import Reservoir
 from t2t_lite.data.base_problem import Problem
 from t2t_lite.data.named_problems import datagen_command
-from t2t_lite.data.splits import DatasetSplit, VocabType, generated
+from t2t_lite.data.splits import SENTENCEPIECE, DatasetSplit, VocabType, generated
 from t2t_lite.errors import LOGGER, MissingFile, NotWritten, UserError, shown
 from t2t_lite.text import subwords, vocabulary, vocabulary_files
 from t2t_lite.text.published import byte_level_bpe
-
-_SENTENCEPIECE = ("normalization", "character_coverage", "split_digits")  # settings of SentencePiece only
 
 
 class Text2TextProblem(Problem):
@@ -236,7 +234,7 @@ class Text2TextProblem(Problem):
     def _learner(self):
         symbols = self.additional_reserved_tokens
         if self.vocab_type != VocabType.BYTE_LEVEL_BPE:
-            options = {name: getattr(self, name) for name in _SENTENCEPIECE}
+            options = {name: getattr(self, name) for name in SENTENCEPIECE}
             return functools.partial(subwords.train_sentencepiece, user_defined_symbols=symbols, **options)
         if symbols:
             raise UserError(
@@ -361,7 +359,7 @@ class Text2TextProblem(Problem):
             "max_samples_for_vocab": None if sources else owner.max_samples_for_vocab,
             "additional_reserved_tokens": list(owner.additional_reserved_tokens),
         }
-        for name in _SENTENCEPIECE:
+        for name in SENTENCEPIECE:
             value = getattr(owner, name)
             settings[name] = None if sources or value == getattr(Text2TextProblem, name) else value
         if all(map(files.exists, sources.values())):  # the source may be deleted after it has been adopted
