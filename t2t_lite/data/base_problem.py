@@ -347,9 +347,9 @@ class Problem:
             (left, top, width, height) as fractions of the picture's sides; None if no region is to be marked.
         """
 
-    def overrides(self, method):
-        """Returns whether this problem's class overrides the method with the given name, such as "corrupt"."""
-        return getattr(type(self), method) is not getattr(Problem, method)
+    def overrides(self, method, base=None):
+        """Returns whether this problem's class overrides a method, such as "corrupt", of `Problem` or of `base`."""
+        return getattr(type(self), method) is not getattr(base or Problem, method)
 
     def input_text(self, text: str) -> str:
         """Preprocesses a text before it is encoded for decoding; by default returns it unchanged."""

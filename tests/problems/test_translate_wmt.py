@@ -123,11 +123,6 @@ def content(archive, member, language):
     return gzip.compress(data) if member.endswith(".gz") else data
 
 
-def write_archive(folder, archive):
-    members = {name: content(archive, name, language) for name, language in LAYOUT[archive].items()}
-    (packing.write_zip if archive.endswith(".zip") else packing.write_tar)(folder / archive, members)
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """A folder with all archives."""
@@ -138,7 +133,8 @@ def site(tmp_path_factory):
                 gzip.compress(packing.tmx(*([f"{x} of {archive} R&D {i}" for i in range(3)] for x in ("en", "de"))))
             )
         else:
-            write_archive(folder, archive)
+            members = {name: content(archive, name, language) for name, language in LAYOUT[archive].items()}
+            packing.write_archive(folder / archive, members)
     return folder
 
 

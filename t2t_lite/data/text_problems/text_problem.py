@@ -131,18 +131,14 @@ class Text2TextProblem(Problem):
         try:
             self._make_vocabularies(data_dir, tmp_dir)
         except (MissingFile, FileNotFoundError):
-            if self.vocab_type != VocabType.TOKEN and not self._makes_own_vocabulary:
+            if self.vocab_type != VocabType.TOKEN and not self.overrides("get_or_create_vocab", Text2TextProblem):
                 raise
             # As in tensor2tensor, `generate_samples` may write the vocabulary before it returns an iterator.
             self.generate_samples(data_dir, tmp_dir, DatasetSplit.TRAIN)
             self._make_vocabularies(data_dir, tmp_dir)
 
-    @property
-    def _makes_own_vocabulary(self):
-        return type(self).get_or_create_vocab is not Text2TextProblem.get_or_create_vocab
-
     def _make_vocabularies(self, data_dir, tmp_dir):
-        if self._makes_own_vocabulary:
+        if self.overrides("get_or_create_vocab", Text2TextProblem):
             self.get_or_create_vocab(data_dir, tmp_dir)
         self._is_preparing, self._tmp_dir = True, tmp_dir
         try:
@@ -278,7 +274,7 @@ class Text2TextProblem(Problem):
 
     @property
     def _encodes_text(self):
-        return type(self).generate_encoded_samples is Text2TextProblem.generate_encoded_samples
+        return not self.overrides("generate_encoded_samples", Text2TextProblem)
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields checked samples, except samples with a blank text (`subwords.is_blank`), which `removed` counts."""

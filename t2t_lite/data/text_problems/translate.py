@@ -72,9 +72,9 @@ class TranslateProblem(Text2TextProblem):
 
     @property
     def _reads_source_files(self):
-        if type(self).source_data_files is TranslateProblem.source_data_files and not self._encodes_text:
+        if not (self.overrides("source_data_files", TranslateProblem) or self._encodes_text):
             return False  # as in tensor2tensor's `TranslateEnzhWmt32k`, `generate_encoded_samples` finds its own text
-        return type(self).generate_samples is TranslateProblem.generate_samples
+        return not self.overrides("generate_samples", TranslateProblem)
 
     def generate_samples(self, data_dir: str, tmp_dir: str, dataset_split: str) -> Iterable[dict[str, str]]:
         """Yields the sentence pairs of a split from the corpora in `source_data_files`."""

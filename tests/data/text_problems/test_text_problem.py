@@ -102,13 +102,9 @@ def test_each_side_has_the_vocabulary_of_its_own_text(two_dir, tmp_path):
     assert problem.get_or_create_vocab(two_dir, None, force_get=True).vocab_size == 300
 
 
-def test_records_are_in_the_ids_of_each_side(two_dir):
+def test_records_are_in_the_ids_of_each_side_and_the_files_of_both_vocabularies_are_known(two_dir):
     problem = TwoVocabularies()
     assert sorted(decoded(problem, two_dir)) == sorted(corpus.sentence_pairs(200))
-
-
-def test_the_files_of_both_vocabularies_are_known(two_dir):
-    problem = TwoVocabularies()
     files = [pathlib.Path(path).name for path in problem.vocabulary_files(two_dir)]
     assert files == [
         f"vocab.toy_pairs.{side}.{ending}"
