@@ -62,9 +62,9 @@ def select_problems(patterns, excluded=(), keeps_suffix=False):
         names += [name for name in matches if name not in names]
     kept = [name for name in names if not any(part in name for part in excluded)]
     if not kept:
-        why = "no problem is named. Expected one or more names of problems, separated by commas"
-        why = f"--exclude_problems={','.join(excluded)} excludes all of them" if names else why
-        raise UserError(f"--problem={patterns}: {why}.")
+        unnamed = "no problem is named. Expected one or more names of problems, separated by commas"
+        all_excluded = f"--exclude_problems={','.join(excluded)} excludes all of them"
+        raise UserError(f"--problem={patterns}: {all_excluded if names else unnamed}.")
     return kept
 
 

@@ -203,22 +203,6 @@ def test_a_corpus_that_was_edited_is_noticed(tmp_path, generate, refused):
     assert "nothing to do" in generate(*OWN)
 
 
-def test_data_of_an_earlier_version_are_finished(tmp_path, generate):
-    corpus.write_corpus(tmp_path, "a", PAIRS[:100])
-    flags = ["--train_files=a.en,a.de", "--vocab_size=310", "--held_out=5"]
-    generate(*OWN, *flags)
-    for name, (one, other) in {
-        "problem.json": ("files", "train"),
-        "translate_own-manifest.json": ("request", "train_files"),
-    }.items():
-        value = json.loads((tmp_path / "d" / name).read_text())
-        for facts in value[one][other]:
-            facts.pop("changed", None)
-            del facts["sha256"]
-        (tmp_path / "d" / name).write_text(json.dumps(value))
-    assert "nothing to do" in generate(*OWN, *flags) and "nothing to do" in generate(*OWN)
-
-
 def test_bad_lines_are_left_out_and_counted(tmp_path, two_corpora, generate, refused):
     (tmp_path / "a.de").write_bytes((tmp_path / "a.de").read_bytes().replace(b"\n", b"\xf6\n", 3))
     with open(tmp_path / "b.tsv", "ab") as file:
