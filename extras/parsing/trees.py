@@ -59,11 +59,11 @@ def read_trees(path, on_bad_line=None):
     """
     import_nltk()  # if nltk is missing, fails here rather than with a message about the file's first tree
     count = 0
-    for text, line in _bracketed(path, "strict" if on_bad_line is None else "replace"):
+    for text, line in _bracketed(path, on_bad_line):
         where = f"{path}, line {line}"
         count += 1
         try:
-            if on_bad_line is not None and "\ufffd" in text:
+            if plain_text.SURROGATE.search(text):
                 raise UserError(f"{where}: the tree has bytes that are not UTF-8.")
             tree = parse_tree(text, where)
         except UserError as error:
@@ -101,10 +101,10 @@ def to_line(tree):
     return f"({' '.join([tree.label(), *map(to_line, tree)])})"
 
 
-def _bracketed(path, errors):
+def _bracketed(path, on_bad_line):
     """Yields (text of a tree, number of its first line) for each outermost pair of brackets."""
     parts, depth, begin = [], 0, 0
-    for number, line in enumerate(plain_text.read_lines(path, errors=errors), 1):
+    for number, line in enumerate(plain_text.read_lines(path, on_bad_line, keeps_bad=True), 1):
         line = plain_text.clean(line)
         start = 0
         for match in re.finditer(r"[()]", line):

@@ -117,9 +117,8 @@ def read_squad(path, with_answers=True, on_bad_line=None):
             not marked as impossible (SQuAD 2.0), or an answer is not at its offset in the context. If an offset is
             wrong, the message contains the right offset.
     """
-    errors = "strict" if on_bad_line is None else "replace"
     try:
-        articles = strict_json("".join(plain_text.read_text(path, errors=errors)))["data"]
+        articles = strict_json("".join(plain_text.read_text(path, on_bad_line, keeps_bad=True)))["data"]
         paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
     except ValueError as error:
         if isinstance(error, UserError):
@@ -137,7 +136,7 @@ def read_squad(path, with_answers=True, on_bad_line=None):
                     raise UserError(f"{place}: two questions have this id. Expected a different id for each question.")
                 names.add(_id(entry["id"]))
                 try:
-                    question = _question(entry, context, place, with_answers, errors)
+                    question = _question(entry, context, place, with_answers, on_bad_line is None)
                 except UserError as error:
                     report(str(error), on_bad_line)
                 else:
@@ -146,11 +145,11 @@ def read_squad(path, with_answers=True, on_bad_line=None):
             raise _not_squad(path) from None
 
 
-def _question(entry, context, place, with_answers, errors):
+def _question(entry, context, place, with_answers, allows_replacements):
     """Parses an entry of "qas" into a `Question`. Raises `UserError` for bad answers or bytes."""
     question, is_impossible = _text(entry["question"]), entry.get("is_impossible") is True
     answers = entry["answers"] if with_answers and not is_impossible else ()
-    if errors == "replace" and "\ufffd" in context + question:
+    if "\ufffd" in context + question and not allows_replacements:
         raise UserError(f"{place}: has bytes that are not UTF-8.")
     if with_answers and not (answers or is_impossible):
         raise UserError(

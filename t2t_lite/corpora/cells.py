@@ -37,7 +37,7 @@ def read_cells(path, layout, on_bad_line=None):
         UserError: see `plain_text.read_lines`; also if a quote is misplaced or never closed, or if several separators
             are possible.
     """
-    lines = plain_text.read_lines(path, errors="strict" if on_bad_line is None else "surrogateescape")
+    lines = plain_text.read_lines(path, on_bad_line, keeps_bad=True)
     csv.field_size_limit(plain_text.LONGEST_LINE)
     head, is_cut = _first_lines(lines)
     if declared := _DECLARATION.fullmatch(head[0].strip(" ")):

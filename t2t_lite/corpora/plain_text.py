@@ -31,21 +31,22 @@ _SHOWN = 5
 REASON = "bad lines"
 
 
-def read_lines(path, on_bad_line=None, errors="strict"):
+def read_lines(path, on_bad_line=None, keeps_bad=False):
     """Yields the lines of a text file, without line ends.
 
     Args:
         path: path of the file, or another source with an `open()` method, such as `archives.Member`.
         on_bad_line: None, or a function called with a message about each line that is not UTF-8; such a line is yielded
             as None.
-        errors: "strict", or "surrogateescape" to decode bytes that are not UTF-8, without a message, as characters that
-            `SURROGATE` matches.
+        keeps_bad: bool, whether such a line is yielded without a message instead, so that the caller reports what it is
+            part of. Each byte that is not UTF-8 becomes a character that `SURROGATE` matches.
 
     Raises:
         UserError: the file does not exist, is unreadable, empty or damaged, or is not UTF-8 (the message names the
             line, and says whether the whole file has another encoding: see `encodings`).
     """
     number = valid = bad = 0
+    errors = "surrogateescape" if on_bad_line and keeps_bad else "strict"
     with naming_errors(path), open_binary(path) as file:
         encodings.check_head(path, file.peek(encodings.HEAD))
         for number, raw in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), 1):
@@ -64,18 +65,19 @@ def read_lines(path, on_bad_line=None, errors="strict"):
         raise UserError(f"{path}: the file is empty. Expected one sentence per line.")
 
 
-def read_text(path, on_bad_line=None, errors="strict"):
+def read_text(path, on_bad_line=None, keeps_bad=False):
     """Yields the lines of a file with their line ends (CR LF becomes LF), and very long lines in parts.
 
     Args:
         path: see `read_lines`.
         on_bad_line: None, or a function called with a message about each line that is not UTF-8. Such a line is
             skipped. If the line is very long, the parts before the one with the first invalid byte are still yielded.
-        errors: see `read_lines`.
+        keeps_bad: see `read_lines`.
 
     Raises:
         UserError: see `read_lines`, except that lines may have any length.
     """
+    errors = "surrogateescape" if on_bad_line and keeps_bad else "strict"
     number, decoder, text, carriage_return = 1, codecs.getincrementaldecoder("utf-8")(errors), "", b""
     valid = bad = 0
     begin, rest = 0, None  # `begin`: a part's offset in its line; `rest`: what replaces the rest of a bad line

@@ -204,8 +204,7 @@ def read_segments(source, on_bad_line=None):
         UserError: a segment is not closed, or the file has no segment; see also `plain_text.read_lines`.
     """
     document, has_segment, number = "", False, 0
-    errors = "strict" if on_bad_line is None else "surrogateescape"
-    lines = enumerate(plain_text.read_lines(source, errors=errors), 1)
+    lines = enumerate(plain_text.read_lines(source, on_bad_line, keeps_bad=True), 1)
     for number, line in lines:
         position = 0
         while tag := _SEG.search(line, position):

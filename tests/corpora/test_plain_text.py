@@ -158,7 +158,7 @@ def test_bad_lines_are_left_out_and_told(tmp_path):
     told.clear()
     assert list(plain_text.read_lines(write(tmp_path / "b", b"\xf6\n\xf6\none\n\xfc"), told.append))[2] == "one"
     assert ["UTF-8, leave" in message or "iconv" in message for message in told] == [True, False, False]  # once
-    assert list(plain_text.read_lines(bad, errors="surrogateescape"))[1] == "zw\udcf6i"
+    assert list(plain_text.read_lines(bad, told.append, keeps_bad=True))[1] == "zw\udcf6i" and len(told) == 3
 
 
 @pytest.mark.parametrize(
