@@ -245,11 +245,12 @@ class Problem:
     @property
     def languages(self):
         """The languages of inputs and targets, such as ("en", "de"), after `_rev` and `_copy`; None if unknown."""
-        pair = self.language_pair
-        if pair is None:
-            return None
+        return None if self.language_pair is None else self._directed(self.language_pair)
+
+    def _directed(self, pair):
+        """Swaps (`_rev`), then copies (`_copy`) a pair of inputs and targets."""
         inputs, targets = reversed(pair) if self.was_reversed else pair
-        return (inputs, inputs) if self.was_copy else (inputs, targets)
+        return inputs, inputs if self.was_copy else targets
 
     def get_feature_encoders(self, data_dir: str | None = None) -> dict[str, Any]:
         """Returns {"inputs": encoder, "targets": encoder} for a model's features, after `_rev` and `_copy`. Cached."""
@@ -277,9 +278,8 @@ class Problem:
         swaps = self.features.get("inputs") == self.features.get("targets") == 2 and {*example} >= {"inputs", "targets"}
         if not swaps or self.targets_are_places:
             raise UserError(f"{self.full_name}: its inputs and targets cannot be swapped or copied. Use {self.name}.")
-        pair = example["inputs"], example["targets"]
-        inputs, targets = reversed(pair) if self.was_reversed else pair
-        return {**example, "inputs": inputs, "targets": inputs if self.was_copy else targets}
+        inputs, targets = self._directed((example["inputs"], example["targets"]))
+        return {**example, "inputs": inputs, "targets": targets}
 
     def preprocess_example(self, example, mode, hparams):
         """Transforms an example when it is read, as in tensor2tensor; by default returns it unchanged.
