@@ -147,10 +147,7 @@ class Problem:
         return {}
 
     def generation_settings(self):
-        """Returns, as JSON, the settings that determine the generated files; they must match those of existing data.
-
-        A setting that is None matches data from a version that did not have this setting.
-        """
+        """Returns the settings, as JSON, that must match those of existing data; None matches data without the setting."""
         return {}
 
     def eval_metrics(self) -> list[str]:
