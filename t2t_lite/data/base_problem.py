@@ -147,7 +147,7 @@ class Problem:
         return {}
 
     def generation_settings(self):
-        """Returns the settings, as JSON, that must match those of existing data; None matches data without the setting."""
+        """Returns the settings, as JSON, that existing data must match; None matches data without the setting."""
         return {}
 
     def eval_metrics(self) -> list[str]:
