@@ -110,7 +110,7 @@ class SpansTask(EncoderTask):
     metrics = OF_SPANS
     num_texts = 2
     has_hypotheses = True
-    long_input = ()
+    long_input = ("split",)
     columns = ()
     unit = "question"
     hub_task, export_name, output = "question-answering", "answer", "answers"

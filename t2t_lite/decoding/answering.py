@@ -37,7 +37,8 @@ class Answerer:
     """A trained model that answers texts. `reader` returns a `Reader`, which converts texts to readings; `answer`
     answers these readings.
 
-    Subclasses define `task`, the class of the supported tasks, and `method`, the name of their method that users call.
+    Subclasses define `task`, the class of the supported tasks, `method`, the name of their method that users call, and
+    `reader_class`, their subclass of `Reader`.
 
     Args:
         model: the model.
@@ -47,6 +48,7 @@ class Answerer:
 
     task: type[Task]
     method: str
+    reader_class: type[Reader]
 
     def __init__(self, model: keras.Model, encoders: dict, problem: Problem | None = None):
         check_tensorflow(type(self).__name__)
@@ -107,18 +109,19 @@ class Answerer:
         """The loaded `t2t_lite.runs.opening.Run` (for an ensemble, the first run), or None."""
         return self.runs[0] if self.runs else None
 
-    def reader(self, max_length: int | None = None, *, long_input: str | None = None, as_flags: bool = False) -> Reader:
+    def reader(self, max_length: int | None = None, **options) -> Reader:
         """Returns a `Reader` of texts to be answered.
 
         Args:
             max_length: int, the maximum number of ids per text, or None for the model's maximum.
-            long_input: one of `LONG_INPUTS`, what to do with longer texts, or None for the subclass's default.
-            as_flags: see `Reader`.
+            **options: `long_input`, one of `LONG_INPUTS`, what to do with longer texts (None: the class's default);
+                `as_flags`, see `Reader`; for a Translator `split_sentences`, see `Translator.translate`; for a
+                Predictor `whole`, whether the texts are for `features`.
 
         Raises:
             UserError: the length is out of range, or this kind of text does not support the given `long_input`.
         """
-        raise NotImplementedError
+        return self.reader_class(self, max_length, **options)
 
     def answer(self, readings: Sequence, **options) -> list:
         """Answers the readings that a `Reader` returned. For options and errors see the method named `method`."""
@@ -131,23 +134,24 @@ class Reader:
     Args:
         answerer: the Answerer.
         limit: int, the number of ids above which a text is too long, or None for no limit.
-        long_input: one of `LONG_INPUTS`, what to do with longer texts.
+        long_input: one of `choices`, what to do with longer texts.
         as_flags: bool, whether messages name the flags of t2t-decoder instead of the arguments of Python functions.
+        choices: tuple, the values of `long_input` that this kind of text supports.
 
     Attributes:
         taken: tuple of the types that `read` accepts in addition to str. These types include readings, which are
             returned unchanged.
 
     Raises:
-        UserError: an unknown `long_input`.
+        UserError: `long_input` is not one of the choices.
     """
 
     taken: tuple
 
-    def __init__(self, answerer: Answerer, limit: int | None, long_input: str, as_flags: bool = False):
+    def __init__(self, answerer: Answerer, limit: int | None, long_input: str, as_flags=False, choices=LONG_INPUTS):
         self.answerer, self.limit = answerer, limit
         self.argument = "--long_input" if as_flags else "long_input"
-        self.long_input = typed_value(self.argument, long_input, str, Choices(LONG_INPUTS))
+        self.long_input = typed_value(self.argument, long_input, str, Choices(choices))
 
     def read(self, text):
         """Returns the reading of a text. Raises `UserError` if the text cannot be read or is too long."""
@@ -216,10 +220,9 @@ class TextModel(Answerer):
             TypeError: an unknown option.
             UserError: an option is out of range, or a sampling option is given without `sampling`.
         """
-        if unknown := [name for name in given if name not in _OPTIONS]:
-            known = inspect.getfullargspec(getattr(type(self), self.method)).kwonlyargs
-            known += [name for name in _OPTIONS if name != "extra_length" or "max_new_tokens" not in known]
-            check_options(unknown, known, self.method)
+        known = inspect.getfullargspec(getattr(type(self), self.method)).kwonlyargs
+        known += [name for name in _OPTIONS if name != "extra_length" or "max_new_tokens" not in known]
+        check_options(given, known, self.method)
         options = SearchOptions(**{**(self.problem.decode_defaults if self.problem else {}), **given})
         lost = [name for name in _OF_SAMPLING if getattr(options, name) != getattr(SearchOptions, name)]
         if lost and not options.sampling and "sampling" not in given:

@@ -156,12 +156,8 @@ class PromptReader(Reader):
         if is_given:
             name = "max_input_size" if as_flags else "max_prompt_length"
             limit = typed_value(name, max_prompt_length, int, Range(1, limit))
-        super().__init__(generator, limit, long_input or ("truncate" if is_given else "refuse"), as_flags)
-        if self.long_input == "split":
-            raise UserError(
-                f"{self.argument}=split: prompts cannot be split. With truncate, only the end of a long prompt is read."
-            )
-        self._asks_nothing = long_input is None and not as_flags
+        long_input = long_input or ("truncate" if is_given else "refuse")
+        super().__init__(generator, limit, long_input, as_flags, choices=("truncate", "refuse"))
 
     def read(self, text):
         """Reads a prompt, which may also be a list of ids: see `Reader`."""
@@ -170,12 +166,6 @@ class PromptReader(Reader):
         ids = self.answerer.ids_of(text)
         is_long = self.limit is not None and len(ids) > self.limit
         if is_long and self.long_input == "refuse":
-            if self._asks_nothing:
-                raise UserError(
-                    f"{len(ids):,} ids, but the model reads at most {self.answerer.max_length:,}, including the "
-                    f"continuation. Shorten the prompt to at most {self.limit:,} ids, or set max_prompt_length to drop "
-                    "its beginning."
-                )
             raise UserError(
                 f"{len(ids):,} pieces, more than {self.limit:,}. Shorten the prompt, or read only its end with "
                 f"{self.argument}=truncate."
@@ -217,7 +207,7 @@ class Generator(TextModel):
         ' a time there was a king.'
     """
 
-    task, method = LanguageModelTask, "generate"
+    task, method, reader_class = LanguageModelTask, "generate", PromptReader
 
     def __init__(self, model, encoders, hparams, problem=None):
         self.max_length = getattr(model, "max_length", None)
@@ -261,7 +251,10 @@ class Generator(TextModel):
         scores = self._token_scores(prompts, found) if return_token_scores else itertools.repeat(None)
         return [
             Generation(
-                tuple(self._hypothesis(prompt, result, options, next(scores)) for result in results),
+                tuple(
+                    self.hypothesis(prompt.text, result, options.stop, prompt.ids, token_scores=next(scores))
+                    for result in results
+                ),
                 prompt.truncated,
                 self.encoders["targets"].pieces(prompt.ids),
             )
@@ -351,15 +344,6 @@ class Generator(TextModel):
         whole = self.problem and self.problem.example_length(self.encoders)
         longest = whole - length if whole else options.extra_length
         return max(0, longest if self.max_length is None else min(longest, self.max_length - length))
-
-    def reader(
-        self, max_length: int | None = None, *, long_input: str | None = None, as_flags: bool = False
-    ) -> PromptReader:
-        """See `Answerer`."""
-        return PromptReader(self, max_length, long_input, as_flags)
-
-    def _hypothesis(self, prompt, result, options, token_scores):
-        return self.hypothesis(prompt.text, result, options.stop, prompt.ids, token_scores=token_scores)
 
     def _token_scores(self, prompts, found):
         """Yields, for each result of each prompt, a list of its ids' log-probabilities, EOS included."""

@@ -21,7 +21,6 @@ from t2t_lite.tasks.masked_language_model import Candidate
 from t2t_lite.tasks.task import check_answered_by
 
 _IDS = tf.TensorSpec([None, None], tf.int32)
-_CUT, _SPLIT = "long texts are truncated, not split.", "long texts are read in parts, not truncated."
 _SMALLEST = 1e-12  # minimum divisor when vectors are normalized, as in PyTorch
 _SHORTEST = 4  # the shortest row, in ids: one id from each text of a pair, and two end ids
 # {value of `layers`: function of the number of states that returns their indices}; state 0 is the embeddings, state n
@@ -54,9 +53,7 @@ class RowReader(Reader):
             limit = typed_value(name, max_length, int, Range(_SHORTEST, limit))
         elif whole:
             limit = predictor.features_length
-        super().__init__(predictor, limit, long_input or next(iter(choices), "split"), as_flags)
-        if long_input not in (None, *choices):
-            raise UserError(f"{self.argument}={long_input}: {_CUT if 'truncate' in choices else _SPLIT} Remove it.")
+        super().__init__(predictor, limit, long_input or choices[0], as_flags, choices)
         self.whole = whole
 
     def checked(self, text, at):
@@ -104,7 +101,7 @@ class Predictor(Answerer):
         'positive'
     """
 
-    task = EncoderTask
+    task, reader_class = EncoderTask, RowReader
 
     def __init__(self, model, encoders, problem):
         super().__init__(model, encoders, problem)
@@ -255,17 +252,6 @@ class Predictor(Answerer):
             UserError: see `predict` and `fill_mask`.
         """
         return self.reader(max_length, whole=whole).read(text)
-
-    def reader(
-        self,
-        max_length: int | None = None,
-        *,
-        long_input: str | None = None,
-        as_flags: bool = False,
-        whole: bool = False,
-    ) -> RowReader:
-        """Returns a `Reader` of texts: see `Answerer`, and `read` for `whole`."""
-        return RowReader(self, max_length, long_input, as_flags, whole)
 
     def _batched(self, readings, batch_size, function, on_progress):
         """Applies a function of int32 [B, S] to batches of rows; returns, for each Reading, a list of results.

@@ -45,7 +45,7 @@ class Translator(TextModel):
         'Hallo Welt.'
     """
 
-    task, method = SequenceToSequenceTask, "translate"
+    task, method, reader_class = SequenceToSequenceTask, "translate", SentenceReader
 
     def __init__(self, model, encoders, hparams, problem=None):
         super().__init__(model, encoders, hparams, problem)
@@ -110,17 +110,6 @@ class Translator(TextModel):
         if prefixes is not None:
             prefixes = self._prefixes(prefixes, readings, reader.limit, options)
         return answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
-
-    def reader(
-        self,
-        max_length: int | None = None,
-        *,
-        long_input: str | None = None,
-        split_sentences: str | None = None,
-        as_flags: bool = False,
-    ) -> SentenceReader:
-        """Returns a `Reader` of texts: see `Answerer`, and `translate` for `split_sentences`."""
-        return SentenceReader(self, max_length, long_input, split_sentences, as_flags)
 
     def answer(
         self, readings: Sequence, *, prefixes: Sequence | None = None, utility: str | None = None, **options

@@ -47,7 +47,7 @@ class EncoderTask(Task):
         labels: list of str, the classes or tags, if any.
         num_texts: int, the number of texts in a row; a problem's attribute with this name takes precedence.
         has_hypotheses: bool, whether an answer has several hypotheses.
-        long_input: tuple, the values of --long_input that are allowed for a long text.
+        long_input: tuple, the values of --long_input that are allowed for a long text, the default first.
         columns: tuple of str, the names of the columns that are read from a labelled file; () if the task has no
             labelled files.
         unit: str, what an answer is about, such as "text", for reports.
