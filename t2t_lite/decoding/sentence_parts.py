@@ -51,11 +51,6 @@ def splits_sentences(choice, problem, config=None):
     return is_natural(problem) and ((config or {}).get("several_sentences") or 0.0) < _SEVERAL
 
 
-def whole_sentences(text, problem):
-    """Splits a text into its `sentence_parts`, but never inside a passage that the problem keeps whole."""
-    return unbroken(sentence_parts(text), text, problem)
-
-
 def unbroken(parts, text, problem):
     """Joins neighbouring parts of a text if the split between them cuts a passage in `SourceText.whole`.
 
@@ -128,7 +123,7 @@ class SentenceReader(Reader):
         if is_long and self.long_input == "refuse":
             count = f"{length(text):,} pieces, more" if length(text) <= 2 * self.limit else "more pieces"
             raise UserError(f"{count} than {self.limit:,}. Split the text, or use {self.argument}=split.")
-        parts = whole_sentences(text, problem) if self._splits else [text]
+        parts = unbroken(sentence_parts(text), text, problem) if self._splits else [text]
         if is_natural(problem):  # training examples have no spaces around them, which some vocabularies encode
             parts = [part if read(part).is_blank else part.strip() for part in parts]
         if is_long and self.long_input == "split":

@@ -11,10 +11,11 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.corpora.sentences import sentence_parts
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.decoding.command.lines import LineTranslator
 from t2t_lite.decoding.command.text_files import json_line
-from t2t_lite.decoding.sentence_parts import whole_sentences
+from t2t_lite.decoding.sentence_parts import unbroken
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.export import formats
 from t2t_lite.extras.protect.protected_graph import ProtectedSignatures
@@ -166,10 +167,10 @@ def test_of_a_long_text_only_what_is_read_is_put_back(copying):
 
 def test_no_sentence_ends_within_a_protected_text(copying):
     text = 'The house. See <img alt="An old house. It is."/> here. Nothing else.'
-    assert whole_sentences(text, copying.problem) == [
+    assert unbroken(sentence_parts(text), text, copying.problem) == [
         "The house.", 'See <img alt="An old house. It is."/> here.', "Nothing else."
     ]  # fmt: skip
-    assert len(whole_sentences(text, None)) == 4
+    assert len(unbroken(sentence_parts(text), text, None)) == 4
     assert texts_of(copying.translate([text], split_sentences="always")) == [text]
 
 
