@@ -1,5 +1,8 @@
 """Checks texts and ids passed by Python users, and forms batches of items; does not import NumPy."""
 
+import numbers
+from collections.abc import Sequence
+
 from t2t_lite.errors import UserError, counted, located, nearest, shown
 from t2t_lite.settings.ranges import DECODE_BATCH, typed_value
 from t2t_lite.text.vocabulary import EOS_ID
@@ -128,16 +131,11 @@ def _list_of_ids(ids):
     """Returns a list, tuple or array of integers as a list of int. Raises `UserError` for any other value."""
     import numpy as np
 
-    try:
-        items = ids.tolist() if isinstance(ids, np.ndarray) else ids  # an array of objects may hold integers
-        array = np.asarray(items if len(ids) else np.zeros(0, int))
-        if bool in map(type, items):  # NumPy would take True among integers for 1
-            array = np.zeros(0)
-    except (TypeError, ValueError):  # raised for a value without length, or for lists of unequal lengths
-        array = np.zeros(0)
-    if isinstance(ids, str | bytes) or array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+    items = np.asarray(ids).tolist() if hasattr(ids, "__array__") else ids
+    is_list = isinstance(items, Sequence) and not isinstance(items, str | bytes)
+    if not is_list or any(isinstance(i, bool) or not isinstance(i, numbers.Integral) for i in items):
         raise UserError(f"{shown(ids)}: expected a text or a list of ids (integers).")
-    return array.tolist()
+    return [*map(int, items)]
 
 
 def prefix_ids(encoder, prefix, longest_output, banned_texts=()):
