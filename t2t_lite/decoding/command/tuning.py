@@ -71,24 +71,6 @@ def parse_grid(text, where="--tune"):
     return combinations
 
 
-def tune(translate, score, combinations, warm_up=None):
-    """Tries each combination of settings, and yields its `GridTrial` as soon as it has been tried.
-
-    Args:
-        translate: function that translates with settings, a dict, and returns the argument of `score`.
-        score: function that returns the scores, a dict of floats.
-        combinations: the result of `parse_grid`.
-        warm_up: None, or a function of the settings that does one-time work, which is not timed.
-    """
-    for settings in combinations:
-        if warm_up:
-            warm_up(settings)
-        start = time.monotonic()
-        outputs = translate(settings)
-        seconds = time.monotonic() - start
-        yield GridTrial(settings, score(outputs), seconds)
-
-
 def tune_search(job, grid, split, source="", reference=""):
     """Translates a dev set with each combination of a grid, logs the scores, and returns the lines to print.
 
@@ -111,10 +93,6 @@ def tune_search(job, grid, split, source="", reference=""):
         raise UserError(f"{name}: contains no sentences to translate.")
     LOGGER.info(f"tuning on {counted(len(lines), 'sentence')} of {name}: {counted(len(combinations), 'combination')}")
 
-    def translate(combination, some=lines):
-        changed = job.with_settings(job.settings.searching(**combination))
-        return [found.text for found in changed.lines_of(name).answer(some)]
-
     signatures, tokenize = [], job.bleu_tokenization
     ter = ter_options_of(target_language(job.translator.problem))
 
@@ -126,7 +104,13 @@ def tune_search(job, grid, split, source="", reference=""):
         return points | {"BP": round(scores.brevity_penalty(outputs, references, tokenize), 3)}
 
     trials = []
-    for trial in tune(translate, score, combinations, lambda combination: translate(combination, lines[:1])):
+    for combination in combinations:
+        lines_of = job.with_settings(job.settings.searching(**combination)).lines_of(name)
+        lines_of.answer(lines[:1])  # does one-time work such as tracing, which is not timed
+        start = time.monotonic()
+        outputs = [found.text for found in lines_of.answer(lines)]
+        seconds = time.monotonic() - start
+        trial = GridTrial(combination, score(outputs), seconds)
         trials.append(trial)
         words = [f"{key}={value}" for key, value in (trial.settings | trial.scores).items() if key != "BP"]
         LOGGER.info(f"{len(trials)} of {len(combinations)}: {', '.join(words)}, {trial.seconds:.1f} s")
