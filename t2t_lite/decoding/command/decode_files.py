@@ -226,7 +226,7 @@ def _write(job, paths, part, make, title, convert=None):
         written = ResumableFiles(paths, inputs)
     chunk = job.chunk * getattr(translator, "count", 1)
     if written.state is not None:  # the search history affects the last digits of scores
-        _restore_history(translator, written.state, paths[0])
+        translator.search_history = written.state
     progress = Progress(title, f"{unit_of(job.runs[0].problem)}s", len(part.lines), written.done)
     try:
         for start in range(written.done, len(part.lines), chunk):
@@ -260,17 +260,6 @@ def _replaced(path, contents):
         files.write_bytes(name, content)
     files.remove(path)
     return [*contents]
-
-
-def _restore_history(translator, history, path):
-    """Restores the search history that an unfinished output stores; a pool has a list with one history per device."""
-    count = getattr(translator, "count", None)
-    if isinstance(history, dict) if count is None else isinstance(history, list) and len(history) == count:
-        translator.search_history = history
-    else:
-        raise UserError(
-            f"{path}: the record of the unfinished output is damaged. Delete {path}.t2t_lite_incomplete.json."
-        )
 
 
 class _ToStandardOutput:
