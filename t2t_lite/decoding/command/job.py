@@ -106,11 +106,6 @@ class DecodingJob:
         return registry.task_of(self.runs[0].problem).answered_by == "Predictor"
 
     @property
-    def config(self):
-        """The contents of the first model's `hparams.json`."""
-        return self.runs[0].config
-
-    @property
     def bleu_tokenization(self):
         """The tokenization for BLEU: `tokenization` if it is given, otherwise the one that evaluations use."""
         return self.tokenization or tokenization_of_problem(self.translator.problem, self.translator.hparams)
@@ -178,7 +173,7 @@ class DecodingJob:
 
         For predictions, which are made without a beam, the name has no beam size.
         """
-        names = [self.config["model"], self.config["hparams_set"], self.config["problem"]]
+        names = [self.runs[0].config[name] for name in ("model", "hparams_set", "problem")]
         beam = [] if self.predicts else [f"beam{self.settings.search.beam_size}.alpha{self.settings.search.alpha}"]
         return ".".join([path.rstrip("/"), *filter(None, names), *beam, "decodes"])
 
