@@ -24,7 +24,7 @@ _BLOCK = 2**20  # bytes per read
 
 
 def input_lines(path, delimiter="\n", on_bad_line=None, side=wmt_files.SOURCE):
-    """Reads a file's lines as a list of str, which is [] for an empty file.
+    """Reads a file's lines as a list of str, which is [] for an empty text file.
 
     In WMT's test sets (.sgm, .xml), each segment is a line. In text files, lines end only at LF or CR LF. If another
     delimiter is given, records end at the delimiter, and an empty record at the end is dropped. All lines are checked
@@ -41,20 +41,12 @@ def input_lines(path, delimiter="\n", on_bad_line=None, side=wmt_files.SOURCE):
         UserError: the file is missing, unreadable or damaged, or a line is not UTF-8 (the message gives the
             line's number).
     """
-    if is_device(path):
-        with open_device(path, "rb") as file:
-            return list(itertools.chain.from_iterable(stream_lines(file.fileno(), path, delimiter, on_bad_line)))
-    with translated(path), files.open_stream(path) as file:
-        if not file.peek(1):
-            return []
-    if wmt_files.is_test_set(path):
+    is_file = not is_device(path)
+    if is_file and wmt_files.is_test_set(path):
         return wmt_files.read_side(path, side, on_bad_line)
-    if plain_text.kind(path) in (CSV, *JSON_LINES):
+    if is_file and plain_text.kind(path) in (CSV, *JSON_LINES):
         LOGGER.warning(f"{path}: its rows are read as plain text. Expected a file with one text per line.")
-    if delimiter == "\n":
-        return list(plain_text.read_lines(path, on_bad_line))
-    with plain_text.naming_errors(path), plain_text.open_binary(path) as file:
-        encodings.check_head(path, file.peek(encodings.HEAD), has_lines=False)
+    with plain_text.naming_errors(path), plain_text.open_binary(path) if is_file else open_device(path, "rb") as file:
         blocks = iter(functools.partial(file.read, _BLOCK), b"")
         return list(itertools.chain.from_iterable(_records(blocks, path, delimiter, on_bad_line)))
 
@@ -203,15 +195,15 @@ def stream_lines(descriptor, name, delimiter="\n", on_bad_line=None):
         with translated(name):
             return os.read(descriptor, _BLOCK)
 
-    first = read()
-    encodings.check_head(name, first, has_lines=delimiter == "\n")
-    blocks = itertools.chain([first] if first else [], iter(read, b""))
-    yield from _records(blocks, name, delimiter, on_bad_line)
+    return _records(iter(read, b""), name, delimiter, on_bad_line)
 
 
 def _records(blocks, name, delimiter, on_bad_line):
     """Yields a list of records for each block of bytes in which a record ends: see `stream_lines`."""
     number = valid = bad = 0
+    first = next(blocks, b"")
+    encodings.check_head(name, first, has_lines=delimiter == "\n")
+    blocks = itertools.chain([first], blocks)
     blocks = blocks if "\r" in delimiter else _with_lf(blocks)
     for complete in _complete(blocks, name, delimiter.encode()):
         lines, error = [], None
