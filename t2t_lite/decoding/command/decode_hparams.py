@@ -216,30 +216,28 @@ def _instead(name, kinds):
         return f"It is a flag: --{name}{'=FILE' * name.startswith('decode_')}."
     if (short := name.removeprefix("decode_")) in kinds and short != name:
         return f"Use {short} instead."
-    if name in _LENGTHS:
-        return f"{_LENGTHS[name]} (--hparams={name} applies to training examples.)"
     if name in _ELSEWHERE:
-        return f"Use {_ELSEWHERE[name]} instead."
+        return _ELSEWHERE[name]
     if name in HParams():
         return f"It is a hyperparameter of the model: use --hparams={name}=VALUE when you train the model."
     return hparam_answer(name) or f"{nearest(name, kinds, end=' ')}All settings: {', '.join(kinds)}."
 
 
-# {setting in Hugging Face's `generate` or another toolkit: the setting to use here}.
-_LENGTHS = {
-    "min_length": "A minimum length of outputs is not supported; a larger alpha prefers longer outputs.",
-    "max_length": "An output may have up to extra_length more pieces than its input.",
-}
+# {setting in Hugging Face's `generate` or another toolkit: advice}.
 _ELSEWHERE = {
-    "num_beams": "beam_size",
-    "num_return_sequences": "n_best, or num_samples with sampling_method=random",
-    "do_sample": "sampling_method=random",
-    "temperature": "sampling_temp",
-    "top_k": "sampling_keep_top_k",
-    "top_p": "sampling_keep_top_p",
-    "seed": "sampling_seed",
-    "max_new_tokens": "extra_length",
-    "bad_words_ids": "banned_texts, a list of texts,",
+    "min_length": "A minimum length of outputs is not supported; a larger alpha prefers longer outputs. "
+    "(--hparams=min_length applies to training examples.)",
+    "max_length": "An output may have up to extra_length more pieces than its input. (--hparams=max_length applies to "
+    "training examples.)",
+    "num_beams": "Use beam_size instead.",
+    "num_return_sequences": "Use n_best instead, or num_samples with sampling_method=random.",
+    "do_sample": "Use sampling_method=random instead.",
+    "temperature": "Use sampling_temp instead.",
+    "top_k": "Use sampling_keep_top_k instead.",
+    "top_p": "Use sampling_keep_top_p instead.",
+    "seed": "Use sampling_seed instead.",
+    "max_new_tokens": "Use extra_length instead.",
+    "bad_words_ids": "Use banned_texts, a list of texts, instead.",
 }
 
 # {setting of tensor2tensor that must have its default here: reason}.
