@@ -134,8 +134,7 @@ def _has_dev_set(asked):
 
 
 def _has_bleu(asked):
-    mbr = asked["mbr"]
-    return asked.mode in ("records", "tune") or asked["decode_reference"] or mbr == "bleu"
+    return asked.mode in ("records", "tune") or asked["decode_reference"] or asked["mbr"] == "bleu"
 
 
 def _writes_text(asked):

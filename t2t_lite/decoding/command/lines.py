@@ -4,7 +4,7 @@ import dataclasses
 import functools
 
 from t2t_lite import registry
-from t2t_lite.corpora.plain_text import as_field
+from t2t_lite.corpora.plain_text import as_field, report
 from t2t_lite.decoding.alignment import pharaoh, word_alignment
 from t2t_lite.decoding.command import text_files
 from t2t_lite.decoding.generator import ScoredReader
@@ -78,7 +78,7 @@ class Lines:
         self.limit, self.long_input = self.reader.limit, self.reader.long_input
         self.as_json = as_json
         self.compile = None
-        self._on_error = on_error or _raise
+        self._on_error = on_error
 
     def read(self, line, prefix=""):
         """Reads a line for `Answerer.answer`. Returns None for a blank line that needs no answer.
@@ -119,7 +119,7 @@ class Lines:
                 if line is not None:
                     reading = (read or self.read)(line, prefix)
             except UserError as error:
-                self._on_error(f"{self.name}, line {number}: {error}")
+                report(f"{self.name}, line {number}: {error}", self._on_error)
             yield reading
 
     def answer(self, lines, first=1, prefixes=None, on_progress=None):
@@ -217,10 +217,6 @@ def applied(function, readings, nothing):
 def is_blank(line):
     """Returns whether a line (a str, a list of words, a dict or None) is empty or consists only of spaces."""
     return not (line.strip() if isinstance(line, str) else line)
-
-
-def _raise(message):
-    raise UserError(message)
 
 
 class LineTranslator(Lines):
