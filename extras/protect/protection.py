@@ -30,7 +30,6 @@ class ProtectedSource(SourceText):
     """A source text with symbols instead of protected texts; `hidden.text` equals `prepared`."""
 
     hidden: Hidden = None
-    restores = True
 
     @property
     def is_blank(self):

@@ -26,13 +26,12 @@ class SourceText:
             the model reads.
         unchanged: str, the output if there is nothing to translate.
         whole: list of (start, end), the parts of `text` within which no sentence ends.
-        restores: bool, whether `restored` may change an output.
     """
 
     text: str
     prepared: str
     ids: list[int] = ()
-    unchanged, whole, restores = "", (), False
+    unchanged, whole = "", ()
 
     def __len__(self):
         return len(self.text)

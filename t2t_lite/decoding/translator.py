@@ -162,8 +162,6 @@ class Translator(TextModel):
     def _hypothesis(self, result, stop, source, pieces, spans, replaces, fields):
         """Converts a search result for a `SourceText` to a Hypothesis, with spans if the source's spans are given."""
         encoder = self.encoders["targets"]
-        if spans is None and not source.restores:
-            return self.hypothesis(source.prepared, result, stop, **fields)
         if spans is None:
             output, lost, _ = source.restored(pieces, before_stop(encoder.decode(result.ids), stop))
             return self.hypothesis(source.prepared, result, stop, output=output, lost=lost, **fields)
