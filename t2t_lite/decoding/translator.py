@@ -111,15 +111,12 @@ class Translator(TextModel):
             prefixes = self._prefixes(prefixes, readings, reader.limit, options)
         return answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
 
-    def answer(
-        self, readings: Sequence, *, prefixes: Sequence | None = None, utility: str | None = None, **options
-    ) -> list[Translation]:
+    def answer(self, readings: Sequence, *, prefixes=None, on_progress=None, **options) -> list[Translation]:
         """Answers readings: see `Answerer`. If a `utility` is given, `translate_by_risk` is used."""
-        on_progress = options.pop("on_progress", None)
-        by_risk = utility and functools.partial(self.translate_by_risk, utility=utility)
-        translate = functools.partial(by_risk or self.translate, **options)
+        by_risk = "utility" in options
+        translate = functools.partial(self.translate_by_risk if by_risk else self.translate, **options)
         found = answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
-        return [*map(minimum_bayes_risk.with_mean_scores, found)] if utility else found
+        return [*map(minimum_bayes_risk.with_mean_scores, found)] if by_risk else found
 
     def _translations(self, options, longest, asked, texts, prefixes=None, on_progress=None):
         """Translates each `SourceText`, but reads at most `longest` of its ids, not counting EOS."""
