@@ -13,8 +13,8 @@ from t2t_lite.decoding.bfloat16 import usable_dtype
 from t2t_lite.decoding.search.adapters import Ensemble, check_ensemble
 from t2t_lite.decoding.search.rules import before_stop
 from t2t_lite.decoding.search.searcher import Searcher
-from t2t_lite.decoding.texts import check_list, check_options, check_text
-from t2t_lite.errors import UserError, located
+from t2t_lite.decoding.texts import check_list, check_options, check_text, each_located
+from t2t_lite.errors import UserError
 from t2t_lite.process.backend import check_tensorflow
 from t2t_lite.settings.ranges import LONG_INPUTS, Choices, settings_of, typed_value
 from t2t_lite.settings.search_options import SearchOptions
@@ -165,11 +165,7 @@ class Reader:
         """
         check_list(texts)
         texts = [self.checked(text, at) for at, text in enumerate(texts)]
-        found = []
-        for number, text in enumerate(texts, 1):
-            with located(f"{what} {number}"):
-                found.append(self.read(text))
-        return found
+        return each_located(what, self.read, texts)
 
     def checked(self, text, at):
         """Returns item `at` of a list as valid Unicode. Raises `TypeError` for an unsupported type."""

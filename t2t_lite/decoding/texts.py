@@ -29,6 +29,15 @@ def check_list(texts, name="texts", items="str"):
         raise TypeError(f"`{name}` must be a list of {items}, received one {type(texts).__name__}.{advice}")
 
 
+def each_located(what, function, *lists):
+    """Calls a function for the items of one or more lists; error messages begin with `what` and the item's number."""
+    found = []
+    for number, items in enumerate(zip(*lists, strict=True), 1):
+        with located(f"{what} {number}"):
+            found.append(function(*items))
+    return found
+
+
 def prefix_list(prefixes, count):
     """Returns the user's prefixes as a list, one for each of `count` texts: each a str ("" for None), or a list of ids.
 
@@ -118,13 +127,13 @@ def id_pairs(pairs, vocab_sizes):
         TypeError: `pairs` is not a list.
     """
     check_list(pairs, "pairs", "pairs of lists of ids")
-    rows = []
-    for number, pair in enumerate(pairs, 1):
-        with located(f"pair {number}"):
-            if not hasattr(pair, "__len__") or len(pair) != 2:
-                raise UserError(f"{shown(pair)}: expected the ids of a text and the ids of its target.")
-            rows.append([check_ids(ids, size) for ids, size in zip(pair, vocab_sizes, strict=True)])
-    return rows
+
+    def checked(pair):
+        if not hasattr(pair, "__len__") or len(pair) != 2:
+            raise UserError(f"{shown(pair)}: expected the ids of a text and the ids of its target.")
+        return [check_ids(ids, size) for ids, size in zip(pair, vocab_sizes, strict=True)]
+
+    return each_located("pair", checked, pairs)
 
 
 def _list_of_ids(ids):

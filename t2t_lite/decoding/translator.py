@@ -13,8 +13,8 @@ from t2t_lite.decoding.hypothesis import Hypothesis, Translation, asked_tellers,
 from t2t_lite.decoding.scoring import TargetScore, token_log_probs
 from t2t_lite.decoding.search.rules import before_stop
 from t2t_lite.decoding.sentence_parts import SentenceReader, answer_parts, is_natural
-from t2t_lite.decoding.texts import check_texts, id_pairs, id_rows, prefix_ids, prefix_list, valid_unicode
-from t2t_lite.errors import UserError, counted, located
+from t2t_lite.decoding.texts import check_texts, each_located, id_pairs, id_rows, prefix_ids, prefix_list, valid_unicode
+from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
 from t2t_lite.settings.ranges import Range, settings_of, typed_value
 from t2t_lite.settings.search_options import SearchOptions
@@ -108,7 +108,8 @@ class Translator(TextModel):
         translate = functools.partial(self._translations, options, reader.limit - 1, asked)
         readings = reader.read_all(texts, "sentence")
         if prefixes is not None:
-            prefixes = self._prefixes(prefixes, readings, reader.limit, options)
+            ids_of = functools.partial(self.prefix_of, limit=reader.limit, options=options)
+            prefixes = each_located("sentence", ids_of, prefix_list(prefixes, len(readings)), readings)
         return answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
 
     def answer(self, readings: Sequence, *, prefixes=None, on_progress=None, **options) -> list[Translation]:
@@ -248,10 +249,7 @@ class Translator(TextModel):
             raise UserError(
                 f"{counted(len(texts), 'text')}, but {counted(len(targets), 'target')}: expected one target per text."
             )
-        pairs = []
-        for number, pair in enumerate(zip(texts, targets, strict=True), 1):
-            with located(f"sentence {number}"):
-                pairs.append(self.pair_ids(*pair))
+        pairs = each_located("sentence", self.pair_ids, texts, targets)
         return self.score_ids(pairs, batch_size=batch_size, on_progress=on_progress)
 
     def score_ids(
@@ -320,14 +318,6 @@ class Translator(TextModel):
             text = source.decode([i for i in ids if i != EOS_ID])
             results.insert(0, results.pop(self.problem.choose_output(text, outputs, self.encoders)))
             del results[options.n_best :]
-        return found
-
-    def _prefixes(self, prefixes, readings, limit, options):
-        """Returns the ids of the user's prefixes, a list of lists of int: see `prefix_of`."""
-        found, pairs = [], zip(prefix_list(prefixes, len(readings)), readings, strict=True)
-        for number, (prefix, reading) in enumerate(pairs, 1):
-            with located(f"sentence {number}"):
-                found.append(self.prefix_of(prefix, reading, limit, options))
         return found
 
     def prefix_of(self, prefix, reading, limit, options):
