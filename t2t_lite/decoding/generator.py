@@ -347,11 +347,9 @@ class Generator(TextModel):
 
     def _token_scores(self, prompts, found):
         """Yields, for each result of each prompt, a list of its ids' log-probabilities, EOS included."""
-        pairs = [
-            (prompt.ids, result.all_ids) for prompt, results in zip(prompts, found, strict=True) for result in results
-        ]
-        ids, results = ([pair[side] for pair in pairs] for side in (0, 1))  # zip(*pairs) fails for no pairs
-        return (each.tolist() for each in self._of_continuations(ids, results))
+        inputs = [prompt.ids for prompt, results in zip(prompts, found, strict=True) for _ in results]
+        outputs = [result.all_ids for results in found for result in results]
+        return (each.tolist() for each in self._of_continuations(inputs, outputs))
 
     @functools.cached_property
     def _scorer(self):

@@ -333,9 +333,8 @@ class Translator(TextModel):
 
     def _of_each(self, sources, found, return_attention, return_token_scores, tellers):
         """Yields a dict with the requested extra fields of `Hypothesis` for each result of each source."""
-        pairs = [(source, result) for source, results in zip(sources, found, strict=True) for result in results]
-        inputs = [source for source, _ in pairs]
-        outputs = [result.all_ids for _, result in pairs]
+        inputs = [source for source, results in zip(sources, found, strict=True) for _ in results]
+        outputs = [result.all_ids for results in found for result in results]
         fields = {}
         if return_token_scores:
             fields["token_scores"] = [log_probs.tolist() for log_probs in self._scorer(inputs, outputs)]
@@ -345,7 +344,7 @@ class Translator(TextModel):
         if tellers:
             told = {name: teller(inputs, outputs) for name, teller in tellers.items()}
             fields["told"] = [dict(zip(told, values, strict=True)) for values in zip(*told.values(), strict=True)]
-        for at in range(len(pairs)):
+        for at in range(len(outputs)):
             yield {name: values[at] for name, values in fields.items()}
 
     @functools.cached_property
