@@ -78,11 +78,7 @@ def check_options(given, known, where):
 
 def valid_unicode(text):
     """Returns a text with lone surrogates, which UTF-8 cannot encode, replaced by U+FFFD."""
-    try:
-        text.encode("utf-8")
-        return text
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def check_ids(ids, vocab_size, least=1):
