@@ -18,6 +18,7 @@ from t2t_lite import files
 from t2t_lite.corpora import archives, encodings
 from t2t_lite.errors import LOGGER, UserError
 from t2t_lite.files.file_errors import translated
+from t2t_lite.files.pipes import is_device, open_device
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Matches a byte that "surrogateescape" has decoded, and half of a surrogate pair, which UTF-8 cannot encode.
@@ -183,9 +184,13 @@ def kind(source):
 def open_binary(source):
     """Opens a path or archive member as a buffered binary file (a context manager), decompressed if necessary.
 
-    The compression is detected from the first bytes, regardless of the name.
+    The compression is detected from the first bytes, regardless of the name. A path may also be that of a pipe, such as
+    one from bash's <(zcat file), which can be read only once.
     """
-    return archives.unpacked_if_packed(files.open_stream(source), source) if isinstance(source, str) else source.open()
+    if not isinstance(source, str):
+        return source.open()
+    file = open_device(source, "rb") if is_device(source) else files.open_stream(source)
+    return archives.unpacked_if_packed(file, source)
 
 
 @contextlib.contextmanager

@@ -8,26 +8,11 @@ import unicodedata
 import sacrebleu.metrics
 
 from t2t_lite.corpora import plain_text, wmt_files
-from t2t_lite.corpora.archives import unpacked_if_packed
 from t2t_lite.corpora.scripts import lacks_spaces
 from t2t_lite.errors import LOGGER, UserError, counted
 from t2t_lite.evaluation.scores import check_texts
-from t2t_lite.files.pipes import is_device, open_device
 
 _LAST_CODE_POINT = 0x20000  # from this code point on, no character is punctuation or a symbol
-
-
-class _Pipe:
-    """A source for `plain_text.read_lines` that cannot be rewound, such as a pipe from bash's <(zcat file)."""
-
-    def __init__(self, path):
-        self._path = path
-
-    def __str__(self):
-        return self._path
-
-    def open(self):
-        return unpacked_if_packed(open_device(self._path, "rb"), self._path)
 
 
 def read_lines(path, side=""):
@@ -44,7 +29,7 @@ def read_lines(path, side=""):
     path = "/dev/stdin" if path == "-" else path
     if side and wmt_files.is_test_set(path):
         return wmt_files.read_side(path, side)
-    return list(plain_text.read_lines(_Pipe(path) if is_device(path) else path))
+    return list(plain_text.read_lines(path))
 
 
 def read_references(paths):

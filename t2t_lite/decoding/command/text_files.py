@@ -41,12 +41,11 @@ def input_lines(path, delimiter="\n", on_bad_line=None, side=wmt_files.SOURCE):
         UserError: the file is missing, unreadable or damaged, or a line is not UTF-8 (the message gives the
             line's number).
     """
-    is_file = not is_device(path)
-    if is_file and wmt_files.is_test_set(path):
+    if wmt_files.is_test_set(path):
         return wmt_files.read_side(path, side, on_bad_line)
-    if is_file and plain_text.kind(path) in (CSV, *JSON_LINES):
+    if plain_text.kind(path) in (CSV, *JSON_LINES):
         LOGGER.warning(f"{path}: its rows are read as plain text. Expected a file with one text per line.")
-    with plain_text.naming_errors(path), plain_text.open_binary(path) if is_file else open_device(path, "rb") as file:
+    with plain_text.naming_errors(path), plain_text.open_binary(path) as file:
         blocks = iter(functools.partial(file.read, _BLOCK), b"")
         return list(itertools.chain.from_iterable(_records(blocks, path, delimiter, on_bad_line)))
 
