@@ -240,25 +240,17 @@ def _with_lf(blocks):
 
 
 def _complete(blocks, name, end):
-    """Yields, for each block of bytes, the list of records (bytes) that end in it.
-
-    Each byte of a long record is searched only once.
-    """
-    number, rest = 0, bytearray()
+    """Yields, for each block of bytes, the list of records (bytes) that end in it."""
+    number, rest = 0, b""
     for block in blocks:
-        seen = max(0, len(rest) - len(end) + 1)  # a delimiter may begin in one block and end in the next
-        rest += block
-        complete = []
-        if rest.find(end, seen) >= 0:
-            *complete, last = bytes(rest).split(end)
-            rest = bytearray(last)
+        *complete, rest = (rest + block).split(end)
         number += len(complete)
         if len(rest) > plain_text.LONGEST_LINE:
             raise plain_text.too_long(name, number + 1)
         if complete:
             yield complete
     if rest.strip() if end != b"\n" else rest:
-        yield [bytes(rest).removesuffix(b"\n")]  # the last record, if it does not end in the delimiter
+        yield [rest.removesuffix(b"\n")]  # the last record, if it does not end in the delimiter
 
 
 def reader(path, problem, folder, encoders):
