@@ -264,7 +264,9 @@ class Predictor(Answerer):
         found = {}
         for batch in in_batches(rows, batch_size):
             ids = tf.ragged.constant([rows[at] for at in batch], tf.int32).to_tensor()
-            found.update(zip(batch, map(_as_array, function(ids)), strict=True))
+            results = function(ids)
+            results = results.numpy() if isinstance(results, tf.Tensor) else results
+            found.update(zip(batch, results, strict=True))
             done = 0
             for at in batch:
                 left[owners[at]] -= 1
@@ -294,10 +296,6 @@ class Predictor(Answerer):
         rows = tf.shape(inputs)[0]
         asked = {feature: tf.zeros([rows, 1][:rank], tf.int32) for feature, rank in self.problem.features.items()}
         return named_outputs(self.model({**asked, "inputs": inputs}, training=False))[0]["targets"]
-
-
-def _as_array(row):
-    return row.numpy() if isinstance(row, tf.Tensor) else row
 
 
 def has_hidden_states(model):
