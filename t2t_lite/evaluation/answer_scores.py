@@ -193,19 +193,14 @@ def _codes(predicted, expected):
     return np.unique(_pairs(predicted, expected), return_inverse=True)[1].reshape(-1, 2)
 
 
-def _last_label(answers):
-    """Returns the alphabetically last label, such as 1, true, yes or positive."""
-    return max(answers)
-
-
 def _is_positive(predicted, expected):
-    """Returns bool [answers, 2], whether a label is the alphabetically last label: see `_last_label`."""
+    """Returns bool [answers, 2], whether a label is the alphabetically last one, such as 1, true, yes or positive."""
     labels = sorted({*predicted, *expected})
     if len(labels) > 2:
         raise UserError(
             f"f1_binary: found {len(labels)} labels ({shown(', '.join(labels))}). Expected two; for more, use f1_macro."
         )
-    return _pairs(predicted, expected) == _last_label(labels)
+    return _pairs(predicted, expected) == labels[-1]
 
 
 def _correlation(correlate):
@@ -233,7 +228,7 @@ OF_CLASSES = {
         lambda rows: _labels().f1_score(rows[:, 1], rows[:, 0], zero_division=0.0),
         check=_labels,
         allows=lambda answers: len(set(answers)) == 2,
-        positive=_last_label,
+        positive=max,
     ),
     "mcc": AnswerMetric(_codes, _correlation(lambda a, b: _labels().matthews_corrcoef(b, a)), check=_labels),
 }
