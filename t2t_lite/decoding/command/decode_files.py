@@ -72,7 +72,8 @@ def translate_file(job, source, output="", reference="", prefixes=""):
     Raises:
         UserError: a file is missing or has a different number of lines, or a line cannot be translated.
     """
-    path, write = job.settings.shard_name(output or _default_output(job, source)), job.writer(output)
+    path = job.settings.shard_name(output or _default_output(job, source))
+    write = text_files.writer(output, job.runs[0].problem)
     job.check_files({"--decode_to_file": path, **dict(job.files_beside().values())})
     part = part_of_file(source, job.settings, job.errors, job.reader(source))
     if reference:
@@ -273,7 +274,6 @@ class _ToStandardOutput:
     def write(self, texts, count, state):
         for write, text in zip(self._writers, texts, strict=True):
             write(text)
-        self.done += count
 
     def finish(self):
         self._stack.close()

@@ -150,10 +150,6 @@ class DecodingJob:
         folder = self.data_dir or os.path.dirname(run.checkpoint)
         return text_files.reader(path, run.problem, folder, lambda: self.translator.encoders)
 
-    def writer(self, path):
-        """Returns the problem's function for writing files that have the extension of a path, or None."""
-        return text_files.writer(path, self.runs[0].problem)
-
     @functools.cached_property
     def errors(self):
         """The handler of this job's lines that cannot be translated."""
