@@ -102,12 +102,6 @@ def corpus_scores(
     return {name: _score(metric, hypotheses, references) for name, metric in scorers.items()}
 
 
-def warn_of_texts(hypotheses, references, metrics, where=""):
-    """Logs the `text_warnings`, with the prefix `where`. Without metrics, spaces and blank lines are not checked."""
-    for warning in text_warnings(hypotheses, references, metrics):
-        LOGGER.warning(f"{where}: {warning}" if where else warning)
-
-
 def make_metric(name, tokenize=DEFAULT, lowercase=False, of_sentences=False, ter=None):
     """Returns the metric object of sacreBLEU for a name.
 
@@ -122,7 +116,7 @@ def make_metric(name, tokenize=DEFAULT, lowercase=False, of_sentences=False, ter
     """
     if name == "bleu":
         check_tokenization(tokenize)
-        # `force` disables sacreBLEU's warning about tokenized text, which every call would log; see `text_warnings`
+        # `force` disables sacreBLEU's warning about tokenized text, which every call would log; see `warn_of_texts`
         # instead.
         return sacrebleu.metrics.BLEU(lowercase=lowercase, tokenize=tokenize, effective_order=of_sentences, force=True)
     if name == "ter":
@@ -190,13 +184,14 @@ def bounded(metric, score):
     return score if isinstance(metric, sacrebleu.metrics.TER) else min(score, 100.0)
 
 
-def text_warnings(hypotheses, references, metrics):
-    """Checks texts that are to be scored; returns a list of warnings, each a str.
+def warn_of_texts(hypotheses, references, metrics, where=""):
+    """Checks texts that are to be scored, and logs warnings.
 
     Args:
         hypotheses: list of str.
         references: list of lists of str, one per reference translation.
-        metrics: {name: result of `make_metric`}.
+        metrics: {name: result of `make_metric`}. Without metrics, spaces and blank lines are not checked.
+        where: str, the beginning of the warnings, or "".
     """
     warnings = [_warning_of_spaces(name, metrics[name], references[0]) for name in ("bleu", "ter") if name in metrics]
     warnings.append(warning_of_forms(hypotheses, references))
@@ -213,7 +208,8 @@ def text_warnings(hypotheses, references, metrics):
         )
     if "ter" in metrics and any(line.count(" ") >= _LONG_FOR_TER for line in hypotheses):
         warnings.append(f"TER is slow for lines with more than {_LONG_FOR_TER} words.")
-    return [warning for warning in warnings if warning]
+    for warning in filter(None, warnings):
+        LOGGER.warning(f"{where}: {warning}" if where else warning)
 
 
 def _warning_of_spaces(name, metric, lines):
