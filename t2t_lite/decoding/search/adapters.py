@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from t2t_lite.decoding.search.beam_search import SearchResult
-from t2t_lite.errors import LOGGER, UserError
+from t2t_lite.errors import LOGGER, UserError, shown
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.models.outputs import attention_weights, named_outputs
 from t2t_lite.settings.search_options import SearchOptions
@@ -148,17 +148,10 @@ def check_ensemble(runs):
         for name in ("problem", "vocab_size", "target_vocab_size", "vocabulary_sha256"):
             one, other = first.config[name], run.config[name]
             if one != other:
-                what = {"problem": "its problem", "vocabulary_sha256": "its vocabulary (SHA-256)"}.get(name, name)
                 raise UserError(
-                    f"{run.path}: {what} is {_shown(other)}, but that of {first.path} is {_shown(one)}. The models of "
-                    "an ensemble must have the same problem and vocabulary."
+                    f"{run.path}: {name} is {shown(other)}, but that of {first.path} is {shown(one)}. The models of an "
+                    "ensemble must have the same problem and vocabulary."
                 )
-
-
-def _shown(value):
-    if isinstance(value, dict):
-        return ", ".join(f"{side} {digest[:12]}…" for side, digest in value.items())
-    return value
 
 
 # Settings that change which outputs a search finds. A beam size of 4 is the default, so it is not refused.
