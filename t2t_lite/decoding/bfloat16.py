@@ -5,8 +5,8 @@ import time
 
 import tensorflow as tf
 
-from t2t_lite.errors import LOGGER, UserError
-from t2t_lite.settings.ranges import COMPUTE_DTYPES
+from t2t_lite.errors import LOGGER
+from t2t_lite.settings.ranges import COMPUTE_DTYPES, Choices, typed_value
 
 _CPU_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # CPU flags for bfloat16 instructions: two for x86, one for ARM
 _GPU_CAPABILITY = (8, 0)  # compute capability of Ampere, the first GPUs with bfloat16
@@ -28,8 +28,7 @@ def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
     Raises:
         UserError: the dtype is unknown.
     """
-    if dtype is not None and dtype not in COMPUTE_DTYPES:
-        raise UserError(f"compute_dtype={dtype}: expected {' or '.join(COMPUTE_DTYPES)}.")
+    dtype = typed_value("compute_dtype", dtype, str | None, Choices(COMPUTE_DTYPES))
     missing = _missing_for_bfloat16(cpuinfo) if dtype == "bfloat16" and check_device else ""
     if not missing:
         return dtype

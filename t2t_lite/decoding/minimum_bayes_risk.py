@@ -13,7 +13,6 @@ from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.metrics.helpers import extract_all_char_ngrams, extract_word_ngrams
 
 from t2t_lite.decoding.hypothesis import ends_early
-from t2t_lite.errors import UserError
 from t2t_lite.evaluation.tokenizations import DEFAULT
 
 UTILITIES = ("chrf", "bleu")
@@ -30,11 +29,7 @@ def expected_utilities(texts, utility="chrf", tokenize=DEFAULT):
     Returns:
         list with one pair per distinct text, (index of its first occurrence in `texts`, expected utility from 0 to
         100), best first. Ties keep the order of `texts`.
-
-    Raises:
-        UserError: an unknown utility.
     """
-    check_utility(utility)
     counts = collections.Counter(texts)
     weights = np.array(list(counts.values())) / len(texts)
     expected = _utilities(list(counts), utility, tokenize) @ weights
@@ -45,7 +40,7 @@ def expected_utilities(texts, utility="chrf", tokenize=DEFAULT):
 def ranked(translation, utility="chrf", tokenize=DEFAULT):
     """Reranks the samples of a Translation: removes duplicates and sorts by expected utility, which becomes the score.
 
-    For arguments and errors see `expected_utilities`. A blank translation is returned unchanged.
+    For arguments see `expected_utilities`. A blank translation is returned unchanged.
     """
     if not translation.source_tokens:
         return translation
@@ -59,12 +54,6 @@ def with_mean_scores(translation):
     """Converts the scores of a Translation, which are sums over the parts of the text, to means."""
     best = tuple(dataclasses.replace(one, score=one.score / translation.parts) for one in translation.hypotheses)
     return dataclasses.replace(translation, hypotheses=best)
-
-
-def check_utility(utility):
-    """Raises `UserError` for an unknown utility."""
-    if utility not in UTILITIES:
-        raise UserError(f"utility={utility}: expected {' or '.join(UTILITIES)}.")
 
 
 def _utilities(texts, utility, tokenize):

@@ -16,7 +16,7 @@ from t2t_lite.decoding.sentence_parts import SentenceReader, answer_parts, is_na
 from t2t_lite.decoding.texts import check_texts, each_located, id_pairs, id_rows, prefix_ids, prefix_list, valid_unicode
 from t2t_lite.errors import UserError, counted
 from t2t_lite.evaluation.tokenizations import check_tokenization, target_language, tokenization_of_problem
-from t2t_lite.settings.ranges import Range, settings_of, typed_value
+from t2t_lite.settings.ranges import Choices, Range, settings_of, typed_value
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.tasks.task import SequenceToSequenceTask
 from t2t_lite.text.offsets import decode_with_offsets, moved_spans
@@ -207,7 +207,7 @@ class Translator(TextModel):
         Raises:
             UserError: an option is out of range.
         """
-        minimum_bayes_risk.check_utility(utility)
+        utility = typed_value("utility", utility, str, Choices(minimum_bayes_risk.UTILITIES))
         num_samples = typed_value("num_samples", num_samples, int, settings_of(SearchOptions)["n_best"].limits)
         tokenize = tokenize or tokenization_of_problem(self.problem, self.hparams)
         check_tokenization(tokenize)

@@ -10,9 +10,10 @@ import numpy as np
 from t2t_lite import registry
 from t2t_lite.corpora import plain_text, tables
 from t2t_lite.corpora.cells import CSV, JSON_LINES, read_cells, read_fields
-from t2t_lite.errors import LOGGER, UserError, counted, nearest, needs, shown
+from t2t_lite.errors import LOGGER, UserError, counted, needs, shown
 from t2t_lite.evaluation.score_files import read_lines
 from t2t_lite.evaluation.scores import warning_of_forms
+from t2t_lite.settings.ranges import Choices, typed_value
 
 RESAMPLES = 1000  # as in sacreBLEU
 SEED = 12345  # likewise
@@ -240,10 +241,8 @@ OF_NUMBERS = {
 
 def scored_task(name):
     """Returns the `Task` subclass with this name. Raises `UserError` unless its answers can be scored."""
-    names = [other for other in registry.list_tasks() if registry.task(other).metrics]
-    if name not in names:
-        raise UserError(f"--task={name}: {nearest(name, names, end=' ')}Expected one of {', '.join(names)}.")
-    return registry.task(name)
+    names = tuple(other for other in registry.list_tasks() if registry.task(other).metrics)
+    return registry.task(typed_value("--task", name, str, Choices(names)))
 
 
 def metric_names(task, answers, requested=()):
@@ -260,11 +259,7 @@ def metric_names(task, answers, requested=()):
     """
     metrics = registry.task(task).metrics
     for name in requested:
-        if name not in metrics:
-            near = nearest(name, metrics, end=" ")
-            raise UserError(
-                f"--metrics={name}: {task} has no such metric. {near}Expected one or more of {', '.join(metrics)}."
-            )
+        typed_value("--metrics", name, str, Choices(tuple(metrics)))
     names = requested or [name for name, metric in metrics.items() if metric.allows(answers)]
     for name in names:
         metrics[name].check()

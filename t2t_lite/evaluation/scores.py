@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import sacrebleu.metrics
 
-from t2t_lite.errors import LOGGER, UserError, counted, nearest
+from t2t_lite.errors import LOGGER, UserError, counted
 from t2t_lite.evaluation.ter_options import check_ter_options
 from t2t_lite.evaluation.tokenizations import DEFAULT, TOKENIZATIONS, check_tokenization, suggested_tokenization
+from t2t_lite.settings.ranges import Choices, typed_value
 
 __all__ = [
     "DEFAULT_METRICS",
@@ -143,11 +144,7 @@ def signature_lines(by_name):
 def check_metrics(names, where="metrics"):
     """Raises `UserError` unless `names` has one or more different names in `METRICS`."""
     for name in names:
-        if name not in METRICS:
-            close = nearest(name, METRICS)
-            raise UserError(
-                f"{where}={name}: unknown metric. {close} Known metrics: {', '.join(METRICS)}.".replace("  ", " ")
-            )
+        typed_value(where, name, str, Choices(tuple(METRICS)))
     if not names or len(set(names)) < len(names):
         raise UserError(f"{where}={','.join(names)}: expected one or more of {', '.join(METRICS)}, each once.")
 

@@ -1,6 +1,7 @@
 """sacreBLEU's options for TER, which define what counts as a word."""
 
-from t2t_lite.errors import UserError, nearest
+from t2t_lite.errors import UserError
+from t2t_lite.settings.ranges import Choices, typed_value
 
 TER_OPTIONS = {
     "normalized": "TER: split punctuation from words.",
@@ -19,9 +20,7 @@ def check_ter_options(options, prefix="ter_"):
         prefix: str, prefix of the options' names in the message.
     """
     for name in options:
-        if name not in TER_OPTIONS:
-            near = nearest(name, TER_OPTIONS, end=" ")
-            raise UserError(f"{prefix}{name}: unknown option. {near}Known options: {', '.join(TER_OPTIONS)}.")
+        typed_value("ter", name, str, Choices(tuple(TER_OPTIONS)))
     if options.get("asian_support") and not (options.get("normalized") or options.get("no_punct")):
         raise UserError(
             f"{prefix}asian_support has no effect by itself. Add {prefix}normalized to split into characters, or "

@@ -8,7 +8,8 @@ import sacrebleu.tokenizers.tokenizer_spm as sentencepiece_models
 
 from t2t_lite.corpora import plain_text, wmt_files
 from t2t_lite.corpora.scripts import WITHOUT_SPACES, lacks_spaces, script_of, scripts_without_spaces
-from t2t_lite.errors import UserError, nearest
+from t2t_lite.errors import UserError
+from t2t_lite.settings.ranges import Choices, typed_value
 
 TOKENIZATIONS = tuple(sacrebleu.metrics.BLEU.TOKENIZERS)
 DEFAULT = "13a"  # sacreBLEU's default, for languages with spaces
@@ -112,12 +113,7 @@ def check_tokenization(name, where="tokenize"):
         name: str, one of `TOKENIZATIONS`.
         where: str, the name of the setting, used as the beginning of the error message.
     """
-    if name not in TOKENIZATIONS:
-        same = [other for other in TOKENIZATIONS if other.lower() == name.lower()]
-        close = f"Nearest: {same[0]}." if same else nearest(name, TOKENIZATIONS)
-        raise UserError(
-            f"{where}={name}: unknown tokenization. {close} Known: {', '.join(TOKENIZATIONS)}.".replace("  ", " ")
-        )
+    typed_value(where, name, str, Choices(TOKENIZATIONS))
     if name in sentencepiece_models.SPM_MODELS:
         _check_model(name, where)
     if name in _EXTRAS and not _is_installed(name):
@@ -136,7 +132,5 @@ def _check_model(name, where):
             f"{where}={name} needs sacreBLEU's SentencePiece model, which is missing. Download it: curl -L "
             f"--create-dirs -o {path} {url}"
         )
-    try:
-        sacrebleu.metrics.BLEU(tokenize=name)
-    except RuntimeError:
-        raise UserError(f"{where}={name}: {path} is damaged. Delete it and download it again from {url}") from None
+    if not _is_installed(name):
+        raise UserError(f"{where}={name}: {path} is damaged. Delete it and download it again from {url}")

@@ -88,5 +88,5 @@ def test_a_cpu_without_it_gets_float32_and_says_so(tmp_path, monkeypatch, caplog
 
 
 def test_another_dtype_is_refused(run_dir):
-    with pytest.raises(UserError, match="compute_dtype=int8: expected float32 or bfloat16"):
+    with pytest.raises(UserError, match="compute_dtype=int8: expected one of float32, bfloat16"):
         Translator.load(str(run_dir), compute_dtype="int8")

@@ -6,7 +6,6 @@ import sacrebleu
 
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.decoding.minimum_bayes_risk import expected_utilities, ranked
-from t2t_lite.errors import UserError
 
 SCORES = {"chrf": sacrebleu.sentence_chrf, "bleu": sacrebleu.sentence_bleu}
 EDGES = [
@@ -71,8 +70,3 @@ def test_samples_are_ranked_though_the_first_is_empty():
     found = ranked(dataclasses.replace(drawn, source_tokens=["yes"]), "chrf").hypotheses
     assert [(one.ids[0], pytest.approx(one.score)) for one in found] == by_definition(texts, "chrf")
     assert [one.text for one in found] == ["ja.", "ja", ""]
-
-
-def test_other_utilities_are_refused():
-    with pytest.raises(UserError, match="utility=ter: expected chrf or bleu"):
-        expected_utilities(["a"], "ter")

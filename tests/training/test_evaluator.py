@@ -200,7 +200,7 @@ def test_metrics_of_outputs_need_outputs():
     problem.eval_decode_metric = None
     with pytest.raises(UserError, match=r"eval_metrics=chrf: .* texts, .* of problem do not decode outp"):
         metric_names(problem, hparams)
-    with pytest.raises(UserError, match="eval_tokenization=13b: unknown tokenization"):
+    with pytest.raises(UserError, match="eval_tokenization=13b: expected one of "):
         metric_names(Problem(), HParams(eval_tokenization="13b"))
 
 
