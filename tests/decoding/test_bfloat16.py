@@ -33,21 +33,20 @@ def test_it_names_the_setting_and_the_measured_figure(measured, caplog, rows, me
     assert measured == [(measured_rows, 512, 2048)] and len(caplog.records) == 1
 
 
-@pytest.mark.parametrize("policy", ["mixed_bfloat16", "bfloat16", "float64"])
-def test_it_says_nothing_of_other_dtypes(measured, caplog, policy):
-    assert suggested(caplog, dtype_policy=policy) == "" and measured == []
-
-
-@pytest.mark.parametrize(("width", "says"), [(255, False), (256, True)])
-def test_it_says_nothing_of_narrow_models(measured, caplog, width, says):
-    assert bool(suggested(caplog, hidden_size=width, num_heads=1)) is says is bool(measured)
-
-
-def test_it_says_nothing_where_products_gain_little(measured, caplog, monkeypatch):
-    monkeypatch.setattr(bfloat16, "speedup", lambda *sizes: 1.49)
-    assert suggested(caplog) == ""
-    monkeypatch.setattr(bfloat16, "speedup", lambda *sizes: 1.5)
-    assert "1.5 times" in suggested(caplog)
+@pytest.mark.parametrize(
+    ("changes", "speedup", "measures", "says"),
+    [
+        *(({"dtype_policy": policy}, 2.0, False, "") for policy in ("mixed_bfloat16", "bfloat16", "float64")),
+        ({"hidden_size": 255, "num_heads": 1}, 2.0, False, ""),
+        ({"hidden_size": 256}, 2.0, True, "2.0 times"),
+        ({}, 1.49, True, ""),
+        ({}, 1.5, True, "1.5 times"),
+    ],
+)
+def test_it_speaks_of_large_float32_models_that_gain(measured, caplog, monkeypatch, changes, speedup, measures, says):
+    monkeypatch.setattr(bfloat16, "speedup", lambda *sizes: measured.append(sizes) or speedup)
+    text = suggested(caplog, **changes)
+    assert says in text and bool(text) == bool(says) and bool(measured) == measures
 
 
 def test_it_measures_nothing_without_instructions_or_with_a_gpu(measured, caplog, monkeypatch):

@@ -12,7 +12,6 @@ from t2t_lite.decoding.generator import Generator
 from t2t_lite.decoding.hypothesis import Hypothesis
 from t2t_lite.errors import UserError
 from t2t_lite.settings.search_options import SearchOptions
-from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.letter_generator import FullPasses, generator_of, log_probs
 from tests.decoding.overlapping_pieces import Letters
 from tests.decoding.scripted import assert_found, numpy_search
@@ -122,22 +121,15 @@ def test_prompts_may_be_ids_which_are_in_the_vocabulary(eager, letters):
     [
         {"beam_size": 1},
         {"beam_size": 1, "no_repeat_ngram_size": 2, "repetition_penalty": 1.3},
-        {"beam_size": 1, "stop": ["zz", "\ufffd"]},
-        {"sampling": True, "seed": 5, "temperature": 0.7, "top_k": 60, "top_p": 0.9},
+        {"beam_size": 1, "stop": ["ab", "c"]},
+        {"sampling": True, "seed": 5, "temperature": 0.7, "top_k": 6, "top_p": 0.9},
     ],
     ids=["greedy", "rules", "stop", "sampling"],
 )
-def test_a_stream_is_what_generate_returns_part_by_part(options):
-    """Of random bytes: most are half a character."""
-    generator = generator_of(encoder=ByteTextEncoder(), softmax_bias=True)
-    likely = [*"aé zß".encode(), 0x80]
-    bias = [0.0 if i - 2 in likely else -30.0 for i in range(258)]
-    generator.model.target_embedding.bias.assign(bias)
-    for prompt in ("one", ""):
-        (whole,) = generator.generate([prompt], max_new_tokens=25, **options)
-        parts = list(generator.stream(prompt, max_new_tokens=25, **options))
-        assert "".join(parts) == whole.text
-        assert len(parts) > 3 or len(whole.text) < 4
+def test_a_stream_is_what_generate_returns_part_by_part(letters, options):
+    for prompt in ("abba", ""):
+        (whole,) = letters.generate([prompt], max_new_tokens=25, **options)
+        assert "".join(letters.stream(prompt, max_new_tokens=25, **options)) == whole.text
 
 
 @pytest.mark.slow

@@ -6,15 +6,6 @@ from t2t_lite.decoding.command.decode_hparams import DecodeHParams, evaluation_s
 from t2t_lite.errors import UserError
 from t2t_lite.settings.search_options import SearchOptions
 
-
-def test_values_have_types():
-    found = DecodeHParams.parse("beam_size=2, alpha=1,return_beams=true,batch_size=0")
-    assert (found.search.beam_size, found.search.alpha, found.return_beams) == (2, 1.0, True)
-    options = found.search_options()
-    assert (options.n_best, options.batch_size, options.ends) == (2, 32, "any")
-    assert DecodeHParams.parse("ends=top").search_options().ends == "top"
-
-
 DRAWS = "sampling_method=random,"
 
 
@@ -35,6 +26,7 @@ DRAWS = "sampling_method=random,"
         (r"banned_texts=[\,,a\,b]", "banned_texts", (",", "a,b")),
         ("n_best=3", "n_best", 3),
         ("return_beams=true", "n_best", 4),
+        ("return_beams=true,n_best=2", "n_best", 2),
         (DRAWS + "sampling_temp=0.5", "temperature", 0.5),
         (DRAWS + "sampling_keep_top_k=6", "top_k", 6),
         (DRAWS + "sampling_keep_top_p=0.7", "top_p", 0.7),
@@ -48,13 +40,6 @@ def test_a_setting_reaches_its_option_and_no_other(text, option, value):
     found = DecodeHParams.parse(text).search_options()
     assert getattr(before, option) != value
     assert found == dataclasses.replace(before, **{option: value})
-
-
-def test_how_many_outputs_a_line_has():
-    for text, count in (("", 1), ("return_beams=true", 4), ("return_beams=true,n_best=2", 2), ("n_best=3", 3),
-                        (DRAWS + "num_samples=5", 5), ("sampling_method=random", 1),
-                        (DRAWS + "return_beams=true", 1)):  # fmt: skip
-        assert DecodeHParams.parse(text).num_outputs == count, text
 
 
 def test_a_problems_defaults_are_taken_where_nothing_is_given():

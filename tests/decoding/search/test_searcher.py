@@ -232,12 +232,12 @@ def test_buckets():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("compile", [False, True])
-def test_a_model_that_is_broken_still_has_an_answer(compile):
+@pytest.mark.parametrize("options", [{"compile": False}, {"compile": True}, {"sampling": True}], ids=str)
+def test_a_model_that_is_broken_still_has_an_answer(options):
     """Weights that became NaN in training must not stop the evaluation."""
     model = ScriptedModel()
     model.bias[:] = np.nan
-    found = Searcher(model).search([[2, 1]] * 2, SearchOptions(extra_length=2, compile=compile))
+    found = Searcher(model).search([[2, 1]] * 2, SearchOptions(extra_length=2, **options))
     assert [len(results) for results in found] == [1, 1] and not np.isfinite(found[0][0].score)
 
 
