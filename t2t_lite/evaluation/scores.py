@@ -219,14 +219,11 @@ def _warning_of_spaces(name, metric, lines):
             f"BLEU with the tokenization {metric.tokenizer_signature} needs spaces, but the references contain hardly "
             f"any, so a line counts as one word. Set --tokenization={suggested}, or in Python tokenize={suggested!r}."
         )
-    if metric.normalized and metric.asian_support:
-        advice = "sacreBLEU's TER does not support this script; use BLEU or chrF."
-    else:
-        advice = (
-            "For Chinese and Japanese, add --ter_normalized --ter_asian_support, or in Python ter={'normalized': "
-            "True, 'asian_support': True}."
-        )
-    return f"TER needs spaces, but the references contain hardly any, so a line counts as one word. {advice}"
+    return (
+        "TER needs spaces, but the references contain hardly any, so a line counts as one word. For Chinese and "
+        "Japanese, add --ter_normalized --ter_asian_support, or in Python ter={'normalized': True, 'asian_support': "
+        "True}. For other scripts, use BLEU or chrF."
+    )
 
 
 def _warnings_of_blanks(references):
