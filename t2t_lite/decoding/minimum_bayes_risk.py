@@ -72,12 +72,12 @@ def _utilities(texts, utility, tokenize):
         grams = [[extract_word_ngrams(w, order) for order in range(1, metric.max_ngram_order + 1)] for w in words]
     totals, matches = zip(*map(_count, zip(*grams, strict=True)), strict=True)
     totals, matches = np.stack(totals, -1), np.stack(matches, -1)  # [K, orders], [K, K, orders]
-    statistics = np.empty((len(texts), len(texts), 3, matches.shape[-1]), int)
-    statistics[:, :, 0], statistics[:, :, 1], statistics[:, :, 2] = totals[:, None], totals[None], matches
-    as_metric = _chrf_statistics if utility == "chrf" else _bleu_statistics
-    return np.array(
-        [[metric._compute_score_from_stats(pair).score for pair in row] for row in as_metric(statistics).tolist()]
-    )
+    hypothesis, reference = np.broadcast_arrays(totals[:, None], totals[None])
+    if utility == "chrf":  # for each order, the n-grams in the hypothesis, in the reference and in both
+        statistics = np.stack([hypothesis, reference, matches], -1).reshape(len(texts), len(texts), -1)
+    else:  # the lengths in words, then n-grams in both and in the hypothesis
+        statistics = np.concatenate([hypothesis[..., :1], reference[..., :1], matches, hypothesis], -1)
+    return np.array([[metric._compute_score_from_stats(pair).score for pair in row] for row in statistics.tolist()])
 
 
 def _count(counters):
@@ -88,14 +88,3 @@ def _count(counters):
     for row, column, count in cells:
         table[row, column] = count
     return table.sum(1), np.stack([np.minimum(row, table).sum(1) for row in table])
-
-
-def _chrf_statistics(statistics):
-    """Returns chrF's statistics: [K, K, 3, orders] -> [K, K, orders * 3], n-grams in hypothesis, reference and both."""
-    return statistics.swapaxes(2, 3).reshape(*statistics.shape[:2], -1)
-
-
-def _bleu_statistics(statistics):
-    """Returns BLEU's statistics [K, K, 2 + 2 * orders]: lengths in words, n-grams shared and in the hypothesis."""
-    hypothesis, reference, common = statistics.swapaxes(0, 2).swapaxes(1, 2)
-    return np.concatenate([hypothesis[..., :1], reference[..., :1], common, hypothesis], -1)
