@@ -91,9 +91,10 @@ class DecodingJob:
     def translator(self):
         """The Translator, Generator, Predictor, or TranslatorPool of several. It is loaded at its first use."""
         load = (Predictor if self.predicts else Generator if self.generates else Translator).load
+        arguments = self.runs, self.data_dir, usable_dtype(self.compute_dtype)
         if len(self.devices) > 1:
-            load = functools.partial(TranslatorPool.load, self.devices, load)
-        return load(self.runs, self.data_dir, usable_dtype(self.compute_dtype))
+            return TranslatorPool([(device, _on(device, load, *arguments)) for device in self.devices])
+        return load(*arguments)
 
     @property
     def generates(self):
@@ -198,11 +199,6 @@ class TranslatorPool:
 
     def __init__(self, translators):
         self._devices, self._translators = zip(*translators, strict=True)
-
-    @classmethod
-    def load(cls, devices, load, *args):
-        """Calls `load(*args)` once for each device; each call loads the same model."""
-        return cls([(device, _on(device, load, *args)) for device in devices])
 
     @property
     def count(self):
