@@ -152,11 +152,10 @@ class PromptReader(Reader):
 
     def __init__(self, generator, max_prompt_length=None, long_input=None, as_flags=False):
         limit = None if generator.max_length is None else generator.max_length - 1
-        is_given = max_prompt_length is not None
-        if is_given:
+        if max_prompt_length is not None:
             name = "max_input_size" if as_flags else "max_prompt_length"
             limit = typed_value(name, max_prompt_length, int, Range(1, limit))
-        long_input = long_input or ("truncate" if is_given else "refuse")
+        long_input = long_input or ("refuse" if max_prompt_length is None else "truncate")
         super().__init__(generator, limit, long_input, as_flags, choices=("truncate", "refuse"))
 
     def read(self, text):

@@ -121,8 +121,7 @@ def read_column(path, as_label, layout=None):
     answers = [as_label(cell) for _, cell in cells]
     for (at, cell), answer in zip(cells, answers, strict=True):
         if answer is None:
-            place = "first column" if not column else f"column {column + 1}"
-            raise UserError(f"{path}, line {at}: found {shown(cell)} in the {place}. Expected a number.")
+            raise UserError(f"{path}, line {at}: found {shown(cell)} in column {column + 1}. Expected a number.")
     return answers, blanks
 
 
@@ -296,8 +295,8 @@ def make_report(task, names, expected, predicted, baseline=None, resamples=RESAM
 
     draw = np.random.default_rng(SEED)
     of_all = np.array(scores(slice(None)))
-    samples = [scores(draw.integers(count, size=count)) for _ in range(resamples)]
-    samples = np.array(samples)  # the scores, [resamples, names, systems]
+    # the scores of samples, [resamples, names, systems]
+    samples = np.array([scores(draw.integers(count, size=count)) for _ in range(resamples)])
     report = {"task": task, "answers": count, "resamples": resamples, "seed": SEED, "metrics": {}}
     for number, name in enumerate(names):
         score, sample = of_all[number], samples[:, number]

@@ -205,8 +205,8 @@ def test_references_are_also_the_other_tables_that_t2t_datagen_reads(tmp_path, n
     ("reference", "predictions", "message"),
     [
         ("1\ta\n", "1\n2\n", r"/out has 2 lines, .*/ref has 1"),
-        ("1\ta\nx\tb\n", "", r"/ref, line 2: found 'x' in the first column"),
-        ("1\ta\n", "one\n", r"/out, line 1: found 'one' in the first column"),
+        ("1\ta\nx\tb\n", "", r"/ref, line 2: found 'x' in column 1"),
+        ("1\ta\n", "one\n", r"/out, line 1: found 'one' in column 1"),
     ],
 )
 def test_numbers_that_cannot_be_scored(tmp_path, reference, predictions, message):

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import itertools
 import os
 import sys
 
@@ -58,9 +59,7 @@ def read_records(job, split):
     records.check_vocabulary_of_model(translator.encoders)
     wanted = None if job.settings.num_samples == -1 else job.settings.num_samples
     pairs = []
-    for example in records.examples(translator.hparams):
-        if len(pairs) == wanted:
-            break
+    for example in itertools.islice(records.examples(translator.hparams), wanted):
         inputs, targets = (_text(translator.encoders[side], example[side]) for side in ("inputs", "targets"))
         pairs.append((inputs, translator.problem.output_text(inputs, targets, translator.encoders)))
     begin, end = job.settings.shard_range(len(pairs))

@@ -302,9 +302,7 @@ def _ending_inside(folder, problem):
     """Returns the extension that a folder's files share; raises `UserError` unless `Problem.readers` has it."""
     found = {*map(_ending, files.find_files(folder, ("",)))} & {*problem.readers}
     if len(found) != 1:
-        endings = ", ".join(f".{ending}" for ending in problem.readers)
-        what = (
-            f"Expected a folder of files with the same extension, one of {endings}." if endings else "Expected a file."
-        )
-        raise UserError(f"--decode_from_file={folder} is a folder. {what}")
+        endings = [f".{ending}" for ending in problem.readers]
+        what = f"a folder of files with the same extension, one of {', '.join(endings)}" if endings else "a file"
+        raise UserError(f"--decode_from_file={folder} is a folder. Expected {what}.")
     return found.pop()
