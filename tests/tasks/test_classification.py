@@ -20,20 +20,6 @@ LOGITS = np.log([[900, 1, 2, 5], [900, 7, 2, 1]]).astype("float32")
 READING = Reading([[4, 1]], truncated=True)
 
 
-def test_what_the_tasks_declare():
-    """Metrics as in docs/scoring.md: the share of right classes, and both correlations of numbers."""
-    assert CLASSES.problem.eval_metrics() == ["accuracy"]
-    assert NUMBERS.problem.eval_metrics() == ["pearson", "spearman"]
-    assert [*CLASSES.metrics] == ["accuracy", "f1_macro", "f1_binary", "mcc"]
-    assert [*NUMBERS.metrics] == ["pearson", "spearman"]
-    assert [(task.head, task.problems, task.has_perplexity) for task in (CLASSES, NUMBERS)] == [
-        ("class", ("classify_own", "classify_pair_own"), True),
-        ("real", ("regress_own", "regress_pair_own"), False),
-    ]
-    assert not CLASSES.smooths_labels and not NUMBERS.smooths_labels
-    assert (CLASSES.output, NUMBERS.output, NUMBERS.columns) == ("labels", "values", ("number",))
-
-
 def test_probabilities_leave_out_the_id_of_padding():
     scores = CLASSES.scores(tf.constant(LOGITS))
     np.testing.assert_allclose(scores, [[1 / 8, 2 / 8, 5 / 8], [0.7, 0.2, 0.1]], rtol=1e-5)

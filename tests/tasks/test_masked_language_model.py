@@ -15,14 +15,6 @@ def task(encoder=None):
     return MaskedLanguageModelTask(Texts("masked_language_model"), {"inputs": encoder or Words()})
 
 
-def test_what_the_task_declares():
-    """Only masked ids are targets; they are ids of a vocabulary."""
-    own = task()
-    assert own.problem.eval_metrics() == ["token_accuracy"] and not own.metrics
-    assert (own.model, own.head, own.answered_by) == ("transformer_encoder", "masked_lm", "Predictor")
-    assert own.sparse_targets and own.smooths_labels and own.labels_are_of_all_rows and own.has_perplexity
-
-
 def test_the_parts_between_masks_are_encoded_one_by_one():
     own = task()
     assert own.mask == (3, "[MASK]")

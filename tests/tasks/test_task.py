@@ -22,20 +22,35 @@ def test_every_task_has_a_class_that_loads_and_metrics(task):
     assert callable(loader.load) and getattr(t2t_lite, loader.__name__) is loader
 
 
-@pytest.mark.parametrize(
-    ("task", "model", "head", "loader"),
-    [
-        ("language_model", "transformer_lm", "lm", "Generator"),
-        ("sequence_to_sequence", "transformer", None, "Translator"),
-    ],
-)
-def test_what_tasks_of_texts_declare(task, model, head, loader):
-    """Every target is compared, and its probability is e to the minus loss."""
-    declared = registry.task(task)
-    assert problem(task).eval_metrics() == ["token_accuracy"]
-    assert (declared.model, declared.head, declared.answered_by) == (model, head, loader)
-    assert declared.has_perplexity and declared.smooths_labels
-    assert not declared.sparse_targets and not declared.labels_are_of_all_rows and not declared.metrics
+USUAL = {
+    "model": "transformer", "head": None, "answered_by": "Predictor", "eval_metrics": ("token_accuracy",),
+    "metrics": [], "has_perplexity": True, "smooths_labels": True, "sparse_targets": False,
+    "labels_are_of_all_rows": False,
+}  # fmt: skip
+ENCODES = {"model": "transformer_encoder", "smooths_labels": False}
+DECLARED = {  # metrics are those of docs/scoring.md
+    "sequence_to_sequence": {"answered_by": "Translator"},
+    "language_model": {"answered_by": "Generator", "model": "transformer_lm", "head": "lm"},
+    "classification": {
+        **ENCODES, "head": "class", "problems": ("classify_own", "classify_pair_own"), "eval_metrics": ("accuracy",),
+        "metrics": ["accuracy", "f1_macro", "f1_binary", "mcc"], "output": "labels",
+    },
+    "regression": {
+        **ENCODES, "head": "real", "problems": ("regress_own", "regress_pair_own"), "has_perplexity": False,
+        "eval_metrics": ("pearson", "spearman"), "metrics": ["pearson", "spearman"], "output": "values",
+        "columns": ("number",),
+    },
+    "masked_language_model": {
+        "model": "transformer_encoder", "head": "masked_lm", "sparse_targets": True, "labels_are_of_all_rows": True,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("task", DECLARED)
+def test_what_a_task_declares(task):
+    expected = USUAL | DECLARED[task]
+    facts = {name: getattr(registry.task(task), name) for name in expected}
+    assert facts | {"metrics": [*facts["metrics"]]} == expected
 
 
 def test_a_problem_may_have_a_class_of_its_own():
