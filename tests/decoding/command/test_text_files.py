@@ -40,17 +40,14 @@ RECORDS = [
     ("|\n", "a|\nb\n", ["a", "b"]),
     ("\n\n", "a\nb\n\nc\n\n", ["a\nb", "c"]),
     ("\n\n", "a\n\nb\n", ["a", "b"]),
+    ("\n\n", "a\r\n\r\n\r\n\r\nb", ["a", "", "b"]),
 ]
 
 
-@pytest.mark.parametrize(("delimiter", "text", "records"), [*RECORDS, ("\n\n", "a\r\n\r\n\r\n\r\nb", ["a", "", "b"])])
-def test_records_end_at_a_delimiter(tmp_path, delimiter, text, records):
+@pytest.mark.parametrize(("delimiter", "text", "records"), RECORDS)
+def test_records_of_files_and_pipes_end_at_a_delimiter(tmp_path, delimiter, text, records):
     (tmp_path / "in").write_bytes(text.encode())
     assert text_files.input_lines(str(tmp_path / "in"), delimiter) == records
-
-
-@pytest.mark.parametrize(("delimiter", "text", "records"), RECORDS)
-def test_records_from_a_pipe_end_at_a_delimiter(delimiter, text, records):
     with pipe_of(text.encode()) as read:
         assert [line for lines in text_files.stream_lines(read, "in", delimiter) for line in lines] == records
 
