@@ -48,15 +48,6 @@ def of_a_script(problem=None):
     return Translator(model, dict.fromkeys(("inputs", "targets"), ByteTextEncoder()), HParams(), problem)
 
 
-@pytest.mark.slow
-def test_results_are_in_input_order_and_independent_of_their_neighbours(translator):
-    together = translator.translate(TEXTS, n_best=4, extra_length=8)
-    for text, translation in zip(TEXTS, together, strict=True):
-        (alone,) = translator.translate([text], n_best=4, extra_length=8)
-        assert [h.ids for h in alone.hypotheses] == [h.ids for h in translation.hypotheses]
-        assert alone.score == pytest.approx(translation.score, abs=1e-4)
-
-
 def test_blank_gives_blank(translator):
     for translation in translator.translate(["", " ", "\u2003\t", "\x1f"], n_best=2):
         assert (translation.text, translation.score, translation.tokens) == ("", 0.0, [])

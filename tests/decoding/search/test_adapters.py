@@ -86,18 +86,15 @@ def test_models_of_different_sizes_align_with_the_mean_of_their_attention(tmp_pa
         ensemble.model.attention_weights(_features(ensemble))
 
 
-@pytest.mark.slow
-def test_the_shortest_table_of_positions_is_the_limit(tmp_path):
-    runs = [str(make_run(tmp_path / str(n), pos="emb", max_position=n)) for n in (20, 12)]
-    assert Translator.load(runs).max_input_length == Translator.load(runs[::-1]).max_input_length == 12
-
-
-def test_positions_that_inputs_and_outputs_share_in_one_model_bound_the_ensemble():
+def test_the_shortest_table_of_positions_is_the_limit_also_if_inputs_and_outputs_share_it():
     class Joining(ScriptedModel):
         max_length, joins_inputs = 9, True
 
-    ensemble = Ensemble([Joining(), MODELS[0]])
-    assert (ensemble.max_length, ensemble.joins_inputs) == (9, True)
+    class Longer(ScriptedModel):
+        max_length = 12
+
+    for models in ([Joining(), MODELS[0], Longer()], [Longer(), Joining()]):
+        assert (Ensemble(models).max_length, Ensemble(models).joins_inputs) == (9, True)
 
 
 def test_whether_it_is_in_training_is_told_to_all():

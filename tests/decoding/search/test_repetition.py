@@ -57,17 +57,17 @@ def test_what_is_forbidden_and_penalized_is_hugging_faces(request, beam, compile
 
 
 @pytest.mark.parametrize("compile", [False, True], ids=["graph", "xla"])
-def test_a_prompts_ids_are_penalized(request, compile):
+def test_a_prompts_ids_are_penalized_and_a_greedy_score_is_the_models_own(request, compile):
     if not compile:
         request.getfixturevalue("eager")
     model, source = ScriptedModel(vocab_size=12, spread=1.0, end_bias=-4.0), SOURCES[0]
     searcher = Searcher(model, lambda length, options: 6, continues_inputs=True)
     ((found,),) = searcher.search([source], SearchOptions(beam_size=1, compile=compile, repetition_penalty=1.5))
-    (_, ids, _), (_, of_outputs, _) = (
+    (score, ids, _), (_, of_outputs, _) = (
         numpy_search(model, source, 6, 1, 0.6, change=rules_of(source, 0, 1.5, continues))[0]
         for continues in (True, False)
     )
-    assert found.all_ids == ids != of_outputs
+    assert found.all_ids == ids != of_outputs and found.score == pytest.approx(score, abs=1e-4)
 
 
 @pytest.mark.slow
