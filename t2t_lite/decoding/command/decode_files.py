@@ -225,7 +225,7 @@ def _write(job, paths, part, make, title, convert=None):
     else:
         inputs = made_from(job, part, title)
         written = ResumableFiles(paths, inputs)
-    chunk = job.chunk * getattr(translator, "count", 1)
+    chunk = job.chunk * max(1, len(job.devices))
     if written.state is not None:  # the search history affects the last digits of scores
         translator.search_history = written.state
     progress = Progress(title, f"{unit_of(job.runs[0].problem)}s", len(part.lines), written.done)

@@ -201,11 +201,6 @@ class TranslatorPool:
         self._devices, self._translators = zip(*translators, strict=True)
 
     @property
-    def count(self):
-        """The number of translators in the pool."""
-        return len(self._translators)
-
-    @property
     def search_history(self):
         """The `Searcher.history` of each translator."""
         return [translator.search_history for translator in self._translators]
@@ -225,9 +220,10 @@ class TranslatorPool:
     def _deal(self, method, texts, **options):
         """Calls a method of each translator with its share of the texts and of each option that is a list."""
         order = sorted(range(len(texts)), key=lambda at: -len(texts[at]))
-        shares = [order[start :: self.count] for start in range(self.count)]
+        count = len(self._translators)
+        shares = [order[start::count] for start in range(count)]
         answers = [None] * len(texts)
-        with concurrent.futures.ThreadPoolExecutor(self.count) as threads:
+        with concurrent.futures.ThreadPoolExecutor(count) as threads:
             results = []
             for device, translator, share in zip(self._devices, self._translators, shares, strict=True):
                 part = {k: [v[at] for at in share] if isinstance(v, list) else v for k, v in options.items()}

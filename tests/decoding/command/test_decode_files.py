@@ -56,8 +56,7 @@ def test_every_chunk_of_a_part_has_its_prefixes_references_and_numbers(tmp_path,
 
 @pytest.mark.parametrize("devices, counts", [(1, [2, 2, 1]), (2, [4, 1])])
 def test_each_device_has_as_many_lines_of_a_chunk(tmp_path, devices, counts):
-    job = job_of(tmp_path, SECOND)
-    job.translator.count, job.translator.search_history = devices, [{}] * devices
+    job = job_of(tmp_path, SECOND, devices=["CPU:0"] * devices)
     translated(job, tmp_path)
     assert [options["count"] for options in job.translator.given] == counts
 

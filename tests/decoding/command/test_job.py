@@ -42,7 +42,6 @@ def test_a_pool_has_the_history_of_each_device():
     pool = TranslatorPool(list(zip(["CPU:1", "CPU:2"], translators, strict=True)))
     pool.search_history = [{"a": 1}, {"b": 2}]
     assert [one.search_history for one in translators] == pool.search_history == [{"a": 1}, {"b": 2}]
-    assert pool.count == 2
 
 
 def test_skipped_lines_are_counted(caplog):
