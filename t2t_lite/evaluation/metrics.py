@@ -172,16 +172,10 @@ def metric_names(problem, hparams, translate_all=False):
 
 
 def _check_answer_metric(name, problem):
-    """Raises `UserError` if a metric of answers belongs to another task; users' own metrics suit any task."""
-    task, tasks = registry.task_of(problem), [*map(registry.task, registry.list_tasks())]
-    if not task.metrics:
-        raise UserError(
-            f"{problem.name}: eval_metrics has a metric for answers, but the task {problem.task} does not predict "
-            f"answers. Expected one of the tasks {', '.join(other.name for other in tasks if other.metrics)}."
-        )
-    others = [other.name for other in tasks if name in other.metrics]
-    if others and name not in task.metrics:
-        expected = ", ".join(task.metrics)
-        raise UserError(f"{name}: this metric is for {others[0]}, not for {problem.task}. Expected one of {expected}.")
-    if others:
-        task.metrics[name].check()
+    """Raises `UserError` if a metric of answers belongs to another task; users' own metrics suit any task with some."""
+    metrics = registry.task_of(problem).metrics
+    if name in metrics:
+        metrics[name].check()
+    elif not metrics or any(name in registry.task(other).metrics for other in registry.list_tasks()):
+        expected = f"one of {', '.join(metrics)}" if metrics else "a metric for another type of output"
+        raise UserError(f"{problem.name}: {name} is not a metric of the task {problem.task}. Expected {expected}.")
