@@ -192,5 +192,4 @@ def asked_tellers(options, teller):
     Raises:
         UserError: the model lacks the method of a requested teller.
     """
-    names = {option.removeprefix("return_"): option for option in options if option.startswith("return_")}
-    return {name: teller(name) for name in names if name in registry.list_tellers() and options.pop(names[name])}
+    return {name: teller(name) for name in registry.list_tellers() if options.pop(f"return_{name}", False)}

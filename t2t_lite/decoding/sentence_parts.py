@@ -144,11 +144,10 @@ def answer_parts(translate, readings, language=None, prefixes=None, on_progress=
     Returns:
         list of `Translation`, one for each text.
     """
-    options = {}
     if prefixes is not None:
         pairs = zip(prefix_list(prefixes, len(readings)), readings, strict=True)
-        options["prefixes"] = [one for first, (_, parts, *_) in pairs for one in (first, *[None] * (len(parts) - 1))]
-    translate = functools.partial(translate, **options)
+        of_parts = [one for first, (_, parts, *_) in pairs for one in (first, *[None] * (len(parts) - 1))]
+        translate = functools.partial(translate, prefixes=of_parts)
     found = answers_to_parts(translate, [reading.sources for reading in readings], on_progress)
     return [joined(one.text, one.parts, of_text, language) for one, of_text in zip(readings, found, strict=True)]
 
@@ -167,9 +166,8 @@ def joined(text, parts, translations, language=None):
         contributes its last hypothesis.
     """
     first = translations[0]
-    spans = None
-    if any(one.source_spans is not None for one in translations):
-        spans = _shifted([one.source_spans for one in translations], starts_of(parts, text))
+    spans = [one.source_spans for one in translations]
+    spans = None if all(of_part is None for of_part in spans) else _shifted(spans, starts_of(parts, text))
     if len(parts) == 1:
         return dataclasses.replace(first, source_spans=spans)
     sizes = [len(one.source_tokens) for one in translations]
