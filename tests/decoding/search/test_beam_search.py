@@ -77,17 +77,6 @@ def test_equals_the_plain_search(mode, beam, alpha, kind, n_best):
 
 
 @pytest.mark.slow
-@pytest.mark.few("graph", instead="test_finds_the_best_of_all_outputs_when_the_beam_is_wide_enough")
-@graph_and_xla
-def test_only_the_top_candidates_may_end(mode):
-    model, sources = ScriptedModel(spread=1.0), sources_of(6)
-    options = {"beam_size": 3, "alpha": 0.0, "n_best": 3, "ends": "top"}
-    expected = [numpy_search(model, source, 14, 3, 0.0, n_best=3, ends="top") for source in sources]
-    assert expected != [numpy_search(model, source, 14, 3, 0.0, n_best=3) for source in sources], "not a test otherwise"
-    assert_same(search(model, sources, [14] * 6, mode, **options), expected)
-
-
-@pytest.mark.slow
 @pytest.mark.few("3-graph", "1-xla")
 @graph_and_xla
 @pytest.mark.parametrize("beam", [1, 3])
