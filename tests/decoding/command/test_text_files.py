@@ -20,6 +20,8 @@ def test_input_lines(tmp_path):
     assert text_files.input_lines(str(path)) == ["a", "", " x\u2028y\u0085z", "\x00\x01last"]
     path.write_bytes(b"")
     assert text_files.input_lines(str(path)) == []
+    path.write_bytes(gzip.compress(b""))
+    assert text_files.input_lines(str(path)) == []
 
 
 @pytest.mark.parametrize(
