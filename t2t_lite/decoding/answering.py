@@ -216,9 +216,10 @@ class TextModel(Answerer):
             TypeError: an unknown option.
             UserError: an option is out of range, or a sampling option is given without `sampling`.
         """
-        known = inspect.getfullargspec(getattr(type(self), self.method)).kwonlyargs
-        known += [name for name in _OPTIONS if name != "extra_length" or "max_new_tokens" not in known]
-        check_options(given, known, self.method)
+        if unknown := [name for name in given if name not in _OPTIONS]:
+            known = inspect.getfullargspec(getattr(type(self), self.method)).kwonlyargs
+            known += [name for name in _OPTIONS if name != "extra_length" or "max_new_tokens" not in known]
+            check_options(unknown, known, self.method)
         options = SearchOptions(**{**(self.problem.decode_defaults if self.problem else {}), **given})
         lost = [name for name in _OF_SAMPLING if getattr(options, name) != getattr(SearchOptions, name)]
         if lost and not options.sampling and "sampling" not in given:

@@ -292,7 +292,7 @@ def test_a_line_that_cannot_be_read(decode, loaded, assert_user_error, name, lin
 @pytest.mark.parametrize(
     "flags, words",
     [
-        (["--long_input=split"], ["--long_input=split", "truncated"]),
+        (["--long_input=split"], ["--long_input=split", "truncate, refuse"]),
         (["--features_pooling=mean"], ["--features_pooling cannot be used with"]),
         (["--features_file=x", "--decode_to_file=y"], ["--decode_to_file cannot be used with --features_file"]),
         (["--features_file=x", "--features_layers=4"], ["layers=(4,)", "from 0 to 2"]),
