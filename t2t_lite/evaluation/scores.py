@@ -126,11 +126,6 @@ def make_metric(name, tokenize=DEFAULT, lowercase=False, of_sentences=False, ter
     return sacrebleu.metrics.CHRF(word_order=2 * (name == "chrf++"))
 
 
-def brevity_penalty(hypotheses, references, tokenize=DEFAULT):
-    """Returns the factor, 0 to 1, by which BLEU lowers the score of translations that are too short."""
-    return make_metric("bleu", tokenize).corpus_score(*check_texts(hypotheses, references)).bp
-
-
 def by_title(by_name):
     """Converts {name: `Score`} from `corpus_scores` to {title: {"score", "signature"}}, for JSON."""
     return {METRICS[name]: dataclasses.asdict(score) for name, score in by_name.items()}

@@ -101,7 +101,8 @@ def tune_search(job, grid, split, source="", reference=""):
         found = scores.corpus_scores(outputs, references, _METRICS, tokenize, ter, None if signatures else name)
         signatures[:] = scores.signature_lines(found)
         points = {scores.METRICS[metric]: round(score.score, 2) for metric, score in found.items()}
-        return points | {"BP": round(scores.brevity_penalty(outputs, references, tokenize), 3)}
+        brevity_penalty = scores.make_metric("bleu", tokenize).corpus_score(outputs, [references]).bp
+        return points | {"BP": round(brevity_penalty, 3)}
 
     trials = []
     for combination in combinations:
