@@ -9,9 +9,7 @@ from t2t_lite.decoding.alignment import memory_attention, pharaoh, piece_words, 
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.models import Transformer, TransformerLM
-from t2t_lite.settings.config import HParams
 from t2t_lite.text.offsets import decode_with_offsets, piece_spans
-from t2t_lite.text.vocabulary import ByteTextEncoder
 from tests.decoding.scripted import ScriptedModel
 
 
@@ -129,19 +127,19 @@ def test_a_translator_gives_attention_on_request(eager, run_dir):
 
 
 @pytest.mark.slow
-def test_a_model_that_does_not_show_its_attention():
-    encoders = {"inputs": ByteTextEncoder(), "targets": ByteTextEncoder()}
-    translator = Translator(ScriptedModel(vocab_size=258), encoders, HParams())
-    with pytest.raises(UserError, match=r"ScriptedModel .*attention_weights"):
-        translator.translate(["a"], return_attention=True)
-
-
-@pytest.mark.slow
-def test_a_model_without_attention_to_inputs_is_refused():
-    """A language model reads a text and its translation as one sequence."""
-    model = TransformerLM(20, hidden_size=8, filter_size=16, num_heads=2, num_layers=1)
-    with pytest.raises(UserError, match=r"^The model TransformerLM does not expose its attention to inputs"):
-        memory_attention(model)([[4, 1]], [[5, 1]])
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: ScriptedModel(vocab_size=20), "ScriptedModel .*attention_weights"),
+        # A language model reads a text and its translation as one sequence.
+        (lambda: TransformerLM(20, hidden_size=8, filter_size=16, num_heads=2, num_layers=1),
+         "^The model TransformerLM does not expose its attention to inputs"),
+    ],
+    ids=["without attention", "without attention to inputs"],
+)  # fmt: skip
+def test_a_model_that_does_not_show_its_attention(make, words):
+    with pytest.raises(UserError, match=words):
+        memory_attention(make())([[4, 1]], [[5, 1]])
 
 
 @pytest.mark.parametrize("word", ["!" * 10**6 + "a" + "?" * 10, "!" * 10**6])

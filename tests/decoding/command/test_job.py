@@ -24,12 +24,16 @@ class Noting:
         return answer
 
 
+def pool_of_two():
+    translators = [Noting(), Noting()]
+    return translators, TranslatorPool(list(zip(["CPU:1", "CPU:2"], translators, strict=True)))
+
+
 @pytest.mark.parametrize(
     "name", ["translate", "translate_by_risk", "generate", "score", "score_ids", "predict", "fill_mask", "features"]
 )
 def test_texts_are_shared_and_answered_in_order(name):
-    translators = [Noting(), Noting()]
-    pool = TranslatorPool(list(zip(["CPU:1", "CPU:2"], translators, strict=True)))
+    translators, pool = pool_of_two()
     found = getattr(pool, name)(["a", "dddd", "bb", "ccc"], targets=["A", "D", "B", "C"], alpha=0.5)
     # by length, in turn: dddd and bb, ccc and a
     expected = [("CPU:2", "a", "A", 0.5), ("CPU:1", "dddd", "D", 0.5), ("CPU:1", "bb", "B", 0.5)]
@@ -38,8 +42,7 @@ def test_texts_are_shared_and_answered_in_order(name):
 
 
 def test_a_pool_has_the_history_of_each_device():
-    translators = [Noting(), Noting()]
-    pool = TranslatorPool(list(zip(["CPU:1", "CPU:2"], translators, strict=True)))
+    translators, pool = pool_of_two()
     pool.search_history = [{"a": 1}, {"b": 2}]
     assert [one.search_history for one in translators] == pool.search_history == [{"a": 1}, {"b": 2}]
 
