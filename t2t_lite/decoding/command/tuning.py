@@ -93,31 +93,23 @@ def tune_search(job, grid, split, source="", reference=""):
         raise UserError(f"{name}: contains no sentences to translate.")
     LOGGER.info(f"tuning on {counted(len(lines), 'sentence')} of {name}: {counted(len(combinations), 'combination')}")
 
-    signatures, tokenize = [], job.bleu_tokenization
-    ter = ter_options_of(target_language(job.translator.problem))
-
-    def score(outputs):
-        # Show warnings only once, since most of them are about the references, which do not change.
-        found = scores.corpus_scores(outputs, references, _METRICS, tokenize, ter, None if signatures else name)
-        signatures[:] = scores.signature_lines(found)
-        points = {scores.METRICS[metric]: round(score.score, 2) for metric, score in found.items()}
-        brevity_penalty = scores.make_metric("bleu", tokenize).corpus_score(outputs, [references]).bp
-        return points | {"BP": round(brevity_penalty, 3)}
-
-    trials = []
+    trials, tokenize, ter = [], job.bleu_tokenization, ter_options_of(target_language(job.translator.problem))
     for combination in combinations:
         lines_of = job.with_settings(job.settings.searching(**combination)).lines_of(name)
         lines_of.answer(lines[:1])  # does one-time work such as tracing, which is not timed
         start = time.monotonic()
         outputs = [found.text for found in lines_of.answer(lines)]
         seconds = time.monotonic() - start
-        trial = GridTrial(combination, score(outputs), seconds)
-        trials.append(trial)
-        words = [f"{key}={value}" for key, value in (trial.settings | trial.scores).items() if key != "BP"]
-        LOGGER.info(f"{len(trials)} of {len(combinations)}: {', '.join(words)}, {trial.seconds:.1f} s")
+        # Show warnings only once, since most of them are about the references, which do not change.
+        found = scores.corpus_scores(outputs, references, _METRICS, tokenize, ter, None if trials else name)
+        points = {scores.METRICS[metric]: round(score.score, 2) for metric, score in found.items()}
+        brevity_penalty = scores.make_metric("bleu", tokenize).corpus_score(outputs, [references]).bp
+        trials.append(GridTrial(combination, points | {"BP": round(brevity_penalty, 3)}, seconds))
+        words = [f"{key}={value}" for key, value in (combination | points).items()]
+        LOGGER.info(f"{len(trials)} of {len(combinations)}: {', '.join(words)}, {seconds:.1f} s")
     best = best_trial(trials)
     chosen = ",".join(f"{key}={value}" for key, value in best.settings.items())
-    return [*signatures, *table(trials), f"best: --decode_hparams={chosen}"]
+    return [*scores.signature_lines(found), *table(trials), f"best: --decode_hparams={chosen}"]
 
 
 def _dev_set(job, split, source, reference):
