@@ -2,8 +2,7 @@
 
 from t2t_lite.corpora import plain_text
 from t2t_lite.corpora.catalogs import catalog_of
-from t2t_lite.decoding.command.decode_files import FilePart, searches_many_batches, translate_lines
-from t2t_lite.decoding.search.loops import use_a_thread_per_search
+from t2t_lite.decoding.command.decode_files import FilePart, translate_lines
 from t2t_lite.errors import LOGGER, UserError, counted
 
 
@@ -24,8 +23,6 @@ def translate_catalog(job, source, output="", reference="", prefixes=""):
     substitution = job.runs[0].problem.substitution
     catalog = catalog_of(source)(source, getattr(substitution, "find", None))
     part = FilePart(source, catalog.lines)
-    if searches_many_batches(job, len(part.lines)):
-        use_a_thread_per_search()
 
     def convert(lines):
         content, count, left = catalog.translated(lines)

@@ -80,11 +80,6 @@ def translate_file(job, source, output="", reference="", prefixes=""):
         part.references = part.lines_beside("--decode_reference", reference, job.settings)
     if prefixes:
         part.prefixes = part.lines_beside("--prefix_file", prefixes, job.settings)
-    if searches_many_batches(job, len(part.lines)):
-        use_a_thread_per_search()
-        if job.compute_dtype is None:
-            rows = job.settings.search.batch_size * job.settings.search.beam_size
-            bfloat16.suggest("--compute_dtype=bfloat16", job.translator.hparams.values(), rows)
     translate_lines(job, part, path, write)
 
 
@@ -116,6 +111,11 @@ def translate_lines(job, part, path, write=None, convert=None):
         write: a function from `Problem.writers`, or None to write lines of text.
         convert: None, or a function that converts the output lines to files {path: bytes}, which are written instead.
     """
+    if searches_many_batches(job, len(part.lines)):
+        use_a_thread_per_search()
+        if job.compute_dtype is None:
+            rows = job.settings.search.batch_size * job.settings.search.beam_size
+            bfloat16.suggest("--compute_dtype=bfloat16", job.translator.hparams.values(), rows)
     as_ids = dataclasses.replace(job.settings, identity_output=True, write_beam_scores=False)
     lines_of = job.lines_of(part.name)
     checked = lines_of.check_lengths(part.lines, part.first)
