@@ -220,11 +220,7 @@ def _write(job, paths, part, make, title, convert=None):
     paths = [f"{paths[0]}.ids", *paths[1:]] if convert else paths
     keeps = paths[0] == "-" or is_device(paths[0])  # standard output cannot be read back
     translator, delimiter, kept = job.translator, job.settings.delimiter, []
-    if "-" in paths:
-        written = _ToStandardOutput(paths)
-    else:
-        inputs = made_from(job, part, title)
-        written = ResumableFiles(paths, inputs)
+    written = _ToStandardOutput(paths) if "-" in paths else ResumableFiles(paths, made_from(job, part, title))
     chunk = job.chunk * max(1, len(job.devices))
     if written.state is not None:  # the search history affects the last digits of scores
         translator.search_history = written.state
@@ -234,11 +230,8 @@ def _write(job, paths, part, make, title, convert=None):
             lines = part.lines[start : start + chunk]
             end = start + len(lines)
             texts, tokens = make(lines, start, lambda n, end=end: progress.add(min(n, end - progress.count)))
-            written.write(
-                ["".join(line + delimiter for line in of_file) for of_file in texts],
-                len(lines),
-                translator.search_history,
-            )
+            contents = ["".join(line + delimiter for line in of_file) for of_file in texts]
+            written.write(contents, len(lines), translator.search_history)
             progress.add(end - progress.count, tokens)
             kept += texts[0] if keeps else []
         written.finish()
@@ -285,8 +278,7 @@ class _ToStandardOutput:
 def _first_text(job, line):
     """Returns the best output in a written line, which may contain several outputs."""
     if job.n_best_format == "json":
-        found = json.loads(line)["hypotheses"]
-        return found[0]["text"] if found else ""
+        return json.loads(line)["hypotheses"][0]["text"]
     return line.split("\t")[0]
 
 

@@ -24,13 +24,9 @@ def translate_records(job, split, output=""):
     """
     base = output or os.path.join(os.path.dirname(job.runs[0].checkpoint), FILE_TAGS[split])
     paths = [_output_path(job, base, number) for number in range(job.settings.num_decodes)]
-    job.check_files(
-        {
-            "--decode_to_file": [*paths, *(name for path in paths for name in _beside(path))],
-            **{flag: [beside] * job.settings.num_decodes for flag, beside in job.files_beside().values()},
-        },
-        {"the problem's": Records(job.runs[0].problem, job.data_dir, split).paths},
-    )
+    outputs = {flag: [beside] * job.settings.num_decodes for flag, beside in job.files_beside().values()}
+    outputs["--decode_to_file"] = [*paths, *(name for path in paths for name in _beside(path))]
+    job.check_files(outputs, {"the problem's": Records(job.runs[0].problem, job.data_dir, split).paths})
     inputs, references = read_records(job, split)
     lines = [[as_field(text, job.settings.delimiter) for text in texts] for texts in (inputs, references)]
     full_name = job.translator.problem.full_name

@@ -133,10 +133,6 @@ def _has_dev_set(asked):
     return bool(source) == bool(reference) and bool(source or asked["data_dir"])
 
 
-def _has_bleu(asked):
-    return asked.mode in ("records", "tune") or asked["decode_reference"] or asked["mbr"] == "bleu"
-
-
 def _writes_text(asked):
     is_ids = asked.settings and asked.settings.identity_output and asked.mode == "decode_from_file"
     return not is_ids or asked["n_best_format"] == "json"
@@ -169,7 +165,8 @@ _FACTS = {
                    "are read from a file."),
     "part": (lambda asked: asked["worker_id"] < asked.shards,
              "{values}: expected less than --decode_shards={shards}."),
-    "bleu": (_has_bleu, "{names}: only for BLEU. Add --decode_reference, --tune or --mbr=bleu, or remove {it}."),
+    "bleu": (lambda asked: asked.mode in ("records", "tune") or asked["decode_reference"] or asked["mbr"] == "bleu",
+             "{names}: only for BLEU. Add --decode_reference, --tune or --mbr=bleu, or remove {it}."),
     "encoder": (lambda asked: asked.answered_by in (None, "Predictor"),
                 "{names}: only for encoders; {checkpoint} is {kind}. Remove {it}."),
     "translation": (lambda asked: asked.answered_by not in ("Predictor", "Generator"),

@@ -118,15 +118,9 @@ class DecodingJob:
             outputs: {flag: path, or list of paths}, the files to write, where "-" is standard output.
             inputs: further inputs, {name in messages: path, or list of paths}.
         """
-        parts = {
-            name: [
-                path,
-                self.settings.shard_name(path),
-                *(files.find_files(path, ("",)) if os.path.isdir(path) else ()),
-            ]
-            for name, path in self.inputs.items()
-            if path
-        }
+        parts = {name: [path, self.settings.shard_name(path)] for name, path in self.inputs.items() if path}
+        for paths in parts.values():
+            paths += files.find_files(paths[0], ("",)) if os.path.isdir(paths[0]) else []
         model_files = [path for run in self.runs for path in run_files(os.path.dirname(run.checkpoint))]
         files.check_outputs(parts | {"the model's": model_files} | (inputs or {}), outputs)
 

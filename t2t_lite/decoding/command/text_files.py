@@ -265,9 +265,7 @@ def reader(path, problem, folder, encoders):
         folder: str, the folder of the problem's configuration.
         encoders: function that returns {feature: encoder}, which is only called for `Problem.readers`.
     """
-    ending = _ending(path)
-    if files.is_folder(path):
-        ending = _ending_inside(path, problem)
+    ending = _ending_inside(path, problem) if files.is_folder(path) else _ending(path)
     if read := problem.readers.get(ending):
         return lambda path, delimiter, on_bad_line: read(path, encoders())
     task = registry.task_of(problem)
