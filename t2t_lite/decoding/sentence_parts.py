@@ -171,11 +171,10 @@ def joined(text, parts, translations, language=None):
     if len(parts) == 1:
         return dataclasses.replace(first, source_spans=spans)
     sizes = [len(one.source_tokens) for one in translations]
+    by_rank = ranks([one.hypotheses for one in translations])
     return dataclasses.replace(
         first,
-        hypotheses=tuple(
-            _joined_hypotheses(of_rank, sizes, language) for of_rank in ranks([one.hypotheses for one in translations])
-        ),
+        hypotheses=tuple(_joined_hypotheses(of_rank, sizes, language) for of_rank in by_rank),
         truncated=any(one.truncated for one in translations),
         source_tokens=[token for one in translations for token in one.source_tokens],
         source_spans=spans,

@@ -38,9 +38,8 @@ def _of_texts(name):
 
 
 for _name in OF_TEXTS:
-    registry.register_metric(_name, of="texts", lower_is_better=_name == "ter", decides=_name == "bleu")(
-        _of_texts(_name)
-    )
+    _register = registry.register_metric(_name, of="texts", lower_is_better=_name == "ter", decides=_name == "bleu")
+    _register(_of_texts(_name))
 
 
 @registry.register_metric(of="ids")

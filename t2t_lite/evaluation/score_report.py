@@ -62,18 +62,12 @@ def make_report(
         if baseline is not None:
             report["by_length"]["buckets_of_baseline"] = _buckets(baseline, references, options)
     if worst:
-        texts = {"source": source, "translation": translation, "baseline": baseline}
-        report["worst"] = {
-            "metric": scores.METRICS[worst_by],
-            "sentences": [
-                {
-                    **sentence._asdict(),
-                    **{name: lines[sentence.line - 1] for name, lines in texts.items() if lines is not None},
-                    "references": [lines[sentence.line - 1] for lines in references],
-                }
-                for sentence in worst_sentences(translation, references, worst, worst_by, tokenize, ter)
-            ],
-        }
+        texts, sentences = {"source": source, "translation": translation, "baseline": baseline}, []
+        for sentence in worst_sentences(translation, references, worst, worst_by, tokenize, ter):
+            shown = {name: lines[sentence.line - 1] for name, lines in texts.items() if lines is not None}
+            shown["references"] = [lines[sentence.line - 1] for lines in references]
+            sentences.append(sentence._asdict() | shown)
+        report["worst"] = {"metric": scores.METRICS[worst_by], "sentences": sentences}
     return report
 
 

@@ -14,7 +14,6 @@ from t2t_lite.settings.ranges import Choices, typed_value
 TOKENIZATIONS = tuple(sacrebleu.metrics.BLEU.TOKENIZERS)
 DEFAULT = "13a"  # sacreBLEU's default, for languages with spaces
 _CHINESE, _JAPANESE = {"CJK", "BOPOMOFO"}, {"HIRAGANA", "KATAKANA"}
-_EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}
 
 
 def tokenization_of(language):
@@ -116,10 +115,9 @@ def check_tokenization(name, where="tokenize"):
     typed_value(where, name, str, Choices(TOKENIZATIONS))
     if name in sentencepiece_models.SPM_MODELS:
         _check_model(name, where)
-    if name in _EXTRAS and not _is_installed(name):
+    if name in ("ja-mecab", "ko-mecab") and not _is_installed(name):
         raise UserError(
-            f"{where}={name} needs packages that are not installed. Install them: pip install "
-            f"'sacrebleu[{_EXTRAS[name]}]'"
+            f"{where}={name} needs packages that are not installed. Install them: pip install 'sacrebleu[{name[:2]}]'"
         )
 
 
