@@ -9,7 +9,7 @@ import tensorflow as tf
 from t2t_lite.decoding.search.beam_search import beam_search, block_top_k
 from t2t_lite.decoding.search.loops import phase_lengths
 from t2t_lite.settings.search_options import SearchOptions
-from tests.decoding.scripted import ScriptedModel, numpy_search, penalty
+from tests.decoding.scripted import ScriptedModel, log_softmax, numpy_search, penalty
 
 graph_and_xla = pytest.mark.parametrize("mode", ["graph", pytest.param("xla", marks=pytest.mark.slow)])
 
@@ -100,26 +100,30 @@ def test_finds_the_best_of_all_outputs_when_the_beam_is_wide_enough():
     outputs = [[*ids, 1] for length in range(longest) for ids in itertools.product(range(2, 4), repeat=length)]
 
     def score(ids):
-        total = 0.0
-        for at, i in enumerate(ids):
-            logits = model.logits(source, ids[:at])
-            total += logits[i] - np.log(np.exp(logits).sum())
-        return total / penalty(len(ids), 0.6)
+        log_probs = [log_softmax(model.logits(source, ids[:at]))[i] for at, i in enumerate(ids)]
+        return sum(log_probs) / penalty(len(ids), 0.6)
 
     best = sorted(((score(ids), ids, True) for ids in outputs), reverse=True)
     for mode in ("graph", "xla"):
         assert_same(search(model, [source], [longest], mode, beam_size=8, alpha=0.6, n_best=8), [best[:8]])
 
 
+class Counting(ScriptedModel):
+    """Counts its steps. If it `is_sure`, it ends after the second output."""
+
+    def __init__(self, is_sure=False):
+        super().__init__()
+        self.steps, self.is_sure = tf.Variable(0), is_sure
+
+    def decode_step(self, ids, position, cache):
+        self.steps.assign_add(1)
+        logits, cache = super().decode_step(ids, position, cache)
+        sure = tf.one_hot(tf.where(position == 1, 1, 5), 11, on_value=20.0)
+        return tf.zeros_like(logits) + sure if self.is_sure else logits, cache
+
+
 @pytest.mark.slow
 def test_a_row_of_limit_0_costs_no_steps():
-    class Counting(ScriptedModel):
-        steps = tf.Variable(0)
-
-        def decode_step(self, ids, position, cache):
-            self.steps.assign_add(1)
-            return super().decode_step(ids, position, cache)
-
     model = Counting()
     assert search(model, [[2, 1], [3, 1]], [0, 0])[0][0][1] == []
     assert model.steps.numpy() == 0
@@ -129,17 +133,7 @@ def test_a_row_of_limit_0_costs_no_steps():
 
 @pytest.mark.slow
 def test_stops_as_soon_as_nothing_better_can_come():
-    class Sure(ScriptedModel):
-        """Ends after the second output, almost surely."""
-
-        steps = tf.Variable(0)
-
-        def decode_step(self, ids, position, cache):
-            self.steps.assign_add(1)
-            logits = tf.one_hot([tf.where(position == 1, 1, 5)], 11, on_value=20.0)
-            return tf.repeat(logits, tf.size(ids), axis=0), cache
-
-    model = Sure()
+    model = Counting(is_sure=True)
     assert search(model, [[2, 1]], [50])[0][0][1] == [5, 1]
     assert model.steps.numpy() == 2
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from t2t_lite.decoding.generator import Generator
-from t2t_lite.decoding.search.rules import before_stop, text_table
+from t2t_lite.decoding.search.rules import before_stop
 from t2t_lite.decoding.search.searcher import Searcher
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.models.transformer_lm import TransformerLM
@@ -17,14 +17,6 @@ def test_a_text_ends_before_the_first_of_several():
     for stops in (["!", "b."], ["b.", "!"], ["?", "b.", "!"]):
         assert before_stop("ab. ab. c!", stops) == "a"
     assert before_stop("ab", ["?"]) == "ab"
-
-
-def test_a_string_within_another_ends_a_text_at_once():
-    table, state = text_table(Letters(), ("abab", "ba")), 0
-    for letter in (2, 3, 2):
-        assert state != len(table) - 1
-        state = table[state, letter]
-    assert state == len(table) - 1  # of a longer beginning of "abab", too
 
 
 @pytest.mark.few("3-graph")
