@@ -86,9 +86,8 @@ def test_prompts_may_be_ids_which_are_in_the_vocabulary(eager, letters):
     for wrong in (0, 11, -1):
         with pytest.raises(UserError, match=f"prompt 1: id {wrong} is outside the vocabulary. Expected from 1 to 10"):
             generator.generate([[2, wrong]])
-    for wrong in ([1.7], [True], ["a"], [[2, 3]], [[2], [3, 4]]):
-        with pytest.raises(UserError, match=r"text 2: .* expected a text or a list of ids"):
-            generator.score(["a", wrong])
+    with pytest.raises(UserError, match=r"text 2: .* expected a text or a list of ids"):
+        generator.score(["a", [1.7]])
     with pytest.raises(TypeError, match="must be a list of str, received one str"):
         generator.generate("abba")
     given = [np.array([2, 3]), [], "abba"]

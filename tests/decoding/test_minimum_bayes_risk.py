@@ -8,18 +8,7 @@ from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.decoding.minimum_bayes_risk import expected_utilities, ranked
 
 SCORES = {"chrf": sacrebleu.sentence_chrf, "bleu": sacrebleu.sentence_bleu}
-EDGES = [
-    "",
-    "a",
-    "a",
-    "Ja.",
-    "Ja!",
-    "  ja  ",
-    "die die die die",
-    "die",
-    "Grün\u2028und \U0001f600",
-    "a-b, c (d) 1,000.5",
-]
+EDGES = ["", "a", "a", "Ja.", "Ja!", "  ja  ", "die die die", "die", "Grün\u2028und \U0001f600", "a-b, c (d) 1,000.5"]
 
 
 def samples(count=20, seed=0):

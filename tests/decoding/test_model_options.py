@@ -22,15 +22,8 @@ SOURCES = [[5, 9, 20, 3, 1], [7, 7, 12, 28, 3, 15, 4, 9, 11, 1], [6, 8, 1]]
 
 def make_model(**options):
     keras.utils.set_random_seed(2)
-    model = Transformer(
-        vocab_size=30,
-        hidden_size=16,
-        filter_size=32,
-        num_heads=2,
-        num_encoder_layers=1,
-        num_decoder_layers=1,
-        **options,
-    )
+    sizes = {"hidden_size": 16, "filter_size": 32, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    model = Transformer(vocab_size=30, **sizes, **options)
     model.build()
     for weight in model.trainable_weights:  # far from uniform: every step is a choice
         weight.assign(weight * 2)

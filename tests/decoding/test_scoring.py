@@ -80,8 +80,7 @@ def test_given_texts_score_as_when_they_are_found(translator):
 
 
 def test_a_score_a_token():
-    score = TargetScore(-6.0, [-1.0, -2.0, -3.0])
-    assert score.per_token == 2.0
+    assert TargetScore(-6.0, [-1.0, -2.0, -3.0]).per_token == 2.0
 
 
 @pytest.mark.slow

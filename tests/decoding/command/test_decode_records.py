@@ -100,20 +100,14 @@ def test_a_delimiter_inside_a_text_ends_no_record(decoded):
     assert [content.count("c") for content in files.values()] == [5, 5, 5]
 
 
-def test_each_of_several_passes_has_a_folder_and_a_seed(decoded):
-    job, files = decoded(
-        "num_decodes=2,num_samples=4,sampling_method=random,sampling_seed=11", output=f"some/{BASE}.decodes"
-    )
+@pytest.mark.parametrize("seeds", [(11, 12), (2**31 - 1, 0)])  # 0 follows the largest one
+def test_each_of_several_passes_has_a_folder_and_a_seed(decoded, seeds):
+    settings = f"num_decodes=2,num_samples=4,sampling_method=random,sampling_seed={seeds[0]}"
+    job, files = decoded(settings, output=f"some/{BASE}.decodes")
     assert {name for name in files if name.endswith(".decodes")} == {
         f"some/decode_0000{n}/{BASE}.decodes" for n in (0, 1)
     }
-    assert [(one["seed"], one["n_best"]) for one in job.translator.given] == [(11, 1), (12, 1)]
-
-
-def test_the_seed_after_the_largest_one_is_0(decoded):
-    largest = 2**31 - 1
-    job, _ = decoded(f"num_decodes=2,num_samples=4,sampling_method=random,sampling_seed={largest}")
-    assert [one["seed"] for one in job.translator.given] == [largest, 0]
+    assert [(one["seed"], one["n_best"]) for one in job.translator.given] == [(seed, 1) for seed in seeds]
 
 
 @pytest.mark.parametrize("fields, has_bleu", [({}, False), ({"n_best_format": "json"}, True)])

@@ -97,12 +97,6 @@ def test_flags_that_go_together(flags, models):
     check(asked(flags, models, "" if models else None))
 
 
-class Pictures:
-    """Writes .png: of the flag --decode_to_file."""
-
-    writers = types.MappingProxyType({"png": print})
-
-
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -114,7 +108,7 @@ class Pictures:
 )
 def test_lines_are_not_written_into_pictures(monkeypatch, flags, message):
     run = run_of("transformer")
-    monkeypatch.setattr(type(run.problem), "writers", Pictures.writers, raising=False)
+    monkeypatch.setattr(type(run.problem), "writers", {"png": print}, raising=False)
     found = Asked(flags | {"decode_to_file": "out.png"}, [run])
     if message is None:
         check(found)

@@ -47,16 +47,8 @@ def test_a_pool_has_the_history_of_each_device():
     assert [one.search_history for one in translators] == pool.search_history == [{"a": 1}, {"b": 2}]
 
 
-def test_skipped_lines_are_counted(caplog):
-    errors = LineErrors("skip")
-    errors.done()
-    assert caplog.text == ""
-    for number, words in ((1, "1 line skipped"), (2, "2 lines skipped")):
-        errors(f"in, line {number}: bad.")
-        errors.done()
-        assert f"in, line {number}: bad. Skipped." in caplog.text and words in caplog.text
-    with pytest.raises(UserError, match=r"^in, line 3: bad\. .*--on_error=skip"):
-        LineErrors("stop")("in, line 3: bad.")
+def test_a_message_that_names_on_error_is_not_completed():
+    """For others, and for the number of skipped lines, see `test_messages_have_the_numbers_of_the_whole_file`."""
     with pytest.raises(UserError, match=r"^bad: add --on_error=skip\.$"):
         LineErrors("stop")("bad: add --on_error=skip.")
 
