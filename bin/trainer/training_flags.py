@@ -122,8 +122,6 @@ def recall(flags, output_dir, earlier):
         UserError: a remembered value is invalid for its flag, or contradicts a given flag.
     """
     remembered = RememberedFlags(output_dir or "", earlier.get("plan", {}))
-    if not flags["train_steps"].present:
-        remembered.warn_of_no_steps(earlier, flags.train_steps)
     remembered.restore(flags, _OF_COMMAND)
     check_early_stopping(flags)
 

@@ -215,14 +215,6 @@ class RememberedFlags:
             for name in {*_DEFAULTS, "decode_hparams", *of_command} & values.keys():
                 flags[name].recall(values[name])
 
-    def warn_of_no_steps(self, config, train_steps):
-        """Warns if the number of steps is not stored in `config`, the `hparams.json` of a run."""
-        if config and "plan" not in config:
-            LOGGER.warning(
-                f"{self.path} does not store the number of steps, so the default train_steps={train_steps:,} is used. "
-                "Set --train_steps=N to the number with which the run was started."
-            )
-
     def __str__(self):
         """Formats the number of steps, and the flags that differ from their defaults, for the log."""
         values = self.values

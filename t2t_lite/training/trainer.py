@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import os
 from collections.abc import Callable
 
@@ -57,9 +56,7 @@ from t2t_lite.training.settings import (
 )
 from t2t_lite.training.training_data import open_training_data, several_sentences
 
-_SAYS_THAT_IT_STOPS = functools.partial(
-    LOGGER.info, "signal received: saving a checkpoint and stopping; a second SIGTERM or Ctrl-C stops immediately."
-)
+_STOPPING = "signal received: saving a checkpoint and stopping; a second SIGTERM or Ctrl-C stops immediately."
 
 
 @dataclasses.dataclass
@@ -162,7 +159,7 @@ class Trainer:
             self._write_settings(damaged)
             self._log_start(path, warm_start_facts)
             loop = TrainingLoop(self._context, self._state, self._compilations, self._monitor)
-            with stop_on_signal(_SAYS_THAT_IT_STOPS) as stopped, self._context.replicas.naming_lost_worker():
+            with stop_on_signal(lambda: LOGGER.info(_STOPPING)) as stopped, self._context.replicas.naming_lost_worker():
                 metrics = loop.run(train_steps, stopped)
             self.ended_by, self.was_signalled = loop.ended_by, stopped.is_set()
             return metrics
@@ -242,7 +239,6 @@ class Trainer:
         """Combines the given settings with the settings that the run remembers; returns the number of steps."""
         if train_steps is None:
             train_steps = self._before.settings()["train_steps"]
-            self._before.warn_of_no_steps(read_run_config(self.output_dir), train_steps)
         asked = train_steps, self.evaluation, self.checkpoints, self.devices, self.log
         self._flags = self._before.updated(*asked, **(self.also_asked or {}))
         if values := (self._flags if self.remembers else self._before).values:

@@ -74,13 +74,6 @@ def test_a_plan_that_is_none_is_an_error(call, recorded, tmp_path, plan, flags, 
         assert word in err
 
 
-def test_a_run_that_does_not_say_for_how_long_is_told(call, recorded, tmp_path):
-    (tmp_path / "hparams.json").write_text(json.dumps(CONFIG))
-    _, _, err = call("--data_dir=d", f"--output_dir={tmp_path}")
-    assert "hparams.json " in err and "train_steps=250,000" in err
-    assert "train_steps=250,000" not in call("--data_dir=d", f"--output_dir={tmp_path}", "--train_steps=9")[2]
-
-
 def test_the_users_folder_of_a_run_is_imported_again(call, recorded, tmp_path):
     (tmp_path / "my_registered_things").mkdir()
     (tmp_path / "my_registered_things/__init__.py").write_text("raise ValueError('imported')\n")

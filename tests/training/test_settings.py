@@ -143,10 +143,6 @@ def test_what_is_asked_for_now_is_told_from_what_was_before(caplog):
     assert "depends on train_steps, which was 16 and is now 32:" in caplog.messages[1]
     caplog.clear()
     assert now.log_changes(now, optimizer) == {} and not caplog.messages
-    now.warn_of_no_steps({"plan": {}}, 32), now.warn_of_no_steps({}, 32)
-    assert not caplog.messages
-    now.warn_of_no_steps({"problem": "p"}, 250_000)
-    assert "hparams.json" in caplog.text and "train_steps=250,000" in caplog.text
 
 
 @pytest.mark.slow
