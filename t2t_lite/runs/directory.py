@@ -6,7 +6,6 @@ import sys
 
 from t2t_lite import registry
 from t2t_lite.data.named_problems import with_vocabulary_of
-from t2t_lite.data.width_ladder import MOST_SHAPES
 from t2t_lite.errors import LOGGER, UserError, counted, located
 from t2t_lite.files import check_is_no_file
 from t2t_lite.files.folders import check_kinds, held_lock
@@ -23,7 +22,6 @@ STREAM = (
     "batch_size", "max_length", "min_length", "bpe_dropout", "random_seed", "xla_compile", "xla_shapes",
     "records_sha256", "segment_length",
 )  # fmt: skip
-_OF_EARLIER_VERSIONS = {"xla_compile": False, "xla_shapes": MOST_SHAPES}  # defaults for old hparams.json files
 # Settings of the outputs that evaluations decode.
 _OF_OUTPUTS = ("eval_decode_examples", "eval_beam_size", "eval_alpha", "eval_tokenization")
 # Regular expressions of files and folders that training and evaluation write.
@@ -57,8 +55,7 @@ def accumulation_for(replicas, accumulation, earlier, keep_batches=True):
     batches = (earlier or {}).get("batches_a_step")
     if not keep_batches or batches is None:
         return accumulation
-    # If an old run lacks the hyperparameter, `from_dict` uses the default.
-    if accumulation != HParams.from_dict(earlier["hparams"]).gradient_accumulation_steps:
+    if accumulation != earlier["hparams"].get("gradient_accumulation_steps"):
         return accumulation
     if batches % replicas:
         possible = [str(n) for n in range(1, batches + 1) if batches % n == 0]
@@ -313,22 +310,19 @@ def changed_hparams(output_dir, config, allow_change):
             f"{output_dir}: the vocabulary in --data_dir differs from the vocabulary with which this run was trained. "
             f"Expected data made with its vocabulary ({remedy}). For a new run choose another output_dir."
         )
+    if "batches_a_step" not in earlier:  # not a training run; `restore_latest` refuses its checkpoints
+        return {}
     hparams = hparams_of(earlier)  # use defaults for hyperparameters that an earlier version lacked
-    there = {**_OF_EARLIER_VERSIONS, **earlier, **hparams.values()}
-    asked = {**_OF_EARLIER_VERSIONS, **config, **config["hparams"]}
+    there, asked = {**earlier, **hparams.values()}, {**config, **config["hparams"]}
     names = {*hparams.values(), *config["hparams"]}
-    others = ["hparams_set", "xla_compile"]
-    if there["xla_compile"] and asked["xla_compile"]:
-        others.append("xla_shapes")
-    if there.get("batches_a_step") == asked["batches_a_step"]:
+    if there["batches_a_step"] == asked["batches_a_step"]:
         names -= {"gradient_accumulation_steps"}
-    elif "batches_a_step" in there:
-        others.append("batches_a_step")
+    others = ["hparams_set", "xla_compile", "batches_a_step"]
+    if there.get("xla_compile") and asked["xla_compile"]:
+        others.append("xla_shapes")
     request = Request(asked, there, [*sorted(names), *others])
     _check_changes(output_dir, request, hparams, allow_change)
     records = Request(config, earlier, ["records_sha256"]).changes
-    if not all(records.get("records_sha256", ())):  # earlier versions did not write this value
-        return request.changes
     if records and not allow_change:
         raise UserError(
             f"{output_dir}: the training records in --data_dir differ from the records on which this run was trained. "

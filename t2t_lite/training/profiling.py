@@ -32,25 +32,18 @@ class StepProfiler(contextlib.AbstractContextManager):
     """
 
     def __init__(self, output_dir, is_on):
-        self._output_dir = output_dir
-        self._done = 0 if is_on else None
-        self._is_tracing = False
+        self._output_dir, self._is_on, self._done = output_dir, is_on, 0
 
     def before_step(self):
         """Starts or stops the trace; must be called before each step."""
-        if self._done is None:
-            return
-        if self._done == _STEPS_BEFORE:
+        if self._is_on and self._done == _STEPS_BEFORE:
             tf.profiler.experimental.start(self._output_dir)
-            self._is_tracing = True
-        elif self._done == _STEPS_BEFORE + _TRACED_STEPS:
+        elif self._is_on and self._done == _STEPS_BEFORE + _TRACED_STEPS:
             self._stop()
-            self._done = None
-            return
         self._done += 1
 
     def _stop(self):
-        self._is_tracing = False
+        self._is_on = False
         tf.profiler.experimental.stop()
         LOGGER.info(
             f"profile of {self._done - _STEPS_BEFORE} steps: {self._output_dir}/plugins/profile "
@@ -58,9 +51,9 @@ class StepProfiler(contextlib.AbstractContextManager):
         )
 
     def __exit__(self, *_):
-        if self._is_tracing:
+        if self._is_on and self._done > _STEPS_BEFORE:
             self._stop()
-        elif self._done is not None:
+        elif self._is_on:
             LOGGER.warning(
                 f"--profile: no trace was written, because tracing starts after {_STEPS_BEFORE} steps and only "
                 f"{self._done} ran."
