@@ -65,15 +65,10 @@ def warm_start(path, model, encoders, hparams=None):
         facts["warm_start_new"] = sorted(new_heads & weights.keys())
         _check_trained(new_heads, weights)
     lora = _changed_lora(config, hparams, weights, saved)
-    if config["vocabulary_sha256"] == {feature: encoder.fingerprint for feature, encoder in encoders.items()}:
-        apart = new_heads | lora
-        _check_fits(checkpoint, model, apart, config, hparams)
-        restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in apart})
-        _log_facts(facts)
-        return facts
     folder = folder_of(checkpoint)
-    matrices = _features_of_rows(model)
-    if not matrices:
+    has_vocabulary = config["vocabulary_sha256"] == {name: encoder.fingerprint for name, encoder in encoders.items()}
+    matrices = {} if has_vocabulary else _features_of_rows(model)
+    if not (has_vocabulary or matrices):
         raise UserError(
             f"{checkpoint}: its vocabulary differs from the vocabulary of the new data, and this model does not "
             "declare which weights are embeddings. Generate data with the checkpoint's vocabulary: t2t-datagen "
@@ -87,7 +82,7 @@ def warm_start(path, model, encoders, hparams=None):
     source_names = {source for names in sources.values() for source in names}
     row_names = {name for name in matrices if sources[name]} | source_names
     _check_fits(checkpoint, model, row_names | new_heads | lora, config, hparams)
-    old_encoders = encoders_of(registry.problem(config["problem"]), config, folder)
+    old_encoders = encoders_of(registry.problem(config["problem"]), config, folder) if matrices else {}
     transferred = {}
     for name, features in matrices.items():
         rows = weights[name].numpy()
@@ -103,12 +98,14 @@ def warm_start(path, model, encoders, hparams=None):
         weights[name].assign(rows)
     apart = {*matrices, *new_heads, *lora}
     restore_weights(checkpoint, {name: weight for name, weight in weights.items() if name not in apart})
-    _log_facts(facts)
+    LOGGER.info(f"starting with the weights of {checkpoint}")
+    if new := facts.get("warm_start_new"):
+        LOGGER.info(f"the head is new and has initial values: {', '.join(new)}")
     for name, (count, of) in transferred.items():
         LOGGER.info(f"vocabularies differ: {name}: {count:,} of {of:,} rows belong to pieces in both and are copied")
         if count < of and not weights[name].trainable:
             LOGGER.warning(f"{name} is frozen: its {of - count:,} new rows keep their initial values")
-    return {**facts, "warm_start_rows": transferred}
+    return facts | ({"warm_start_rows": transferred} if transferred else {})
 
 
 def _check_fits(checkpoint, model, apart, config, hparams):
@@ -136,12 +133,6 @@ def _request(config, model, hparams):
         name for name, setting in settings.items() if setting.fixed and setting.argument not in ("", *_HEAD_ARGUMENTS)
     ]
     return Request(hparams.values(), there, [name for name in names if name in there])
-
-
-def _log_facts(facts):
-    LOGGER.info(f"starting with the weights of {facts['warm_start_from']}")
-    if new := facts.get("warm_start_new"):
-        LOGGER.info(f"the head is new and has initial values: {', '.join(new)}")
 
 
 def _changed_heads(model, config, saved, labels):
