@@ -64,15 +64,12 @@ def read_list(folder):
     def values(key, pattern):
         return re.findall(rf"^{key}: {pattern}\s*$", text, re.MULTILINE)
 
-    in_quotes, number = r'"(?:[^"\n]*/)?([^"\n/]+)"', r"(\d[\d.e+]*)"
+    in_quotes, number = r'"(?:[^"\n]*/)?([^"\n/]+)"', r"(\d+(?:\.\d*)?(?:e\+?\d+)?)"
     names, newest = values("all_model_checkpoint_paths", in_quotes), values("model_checkpoint_path", in_quotes)
-    last = values("last_preserved_timestamp", number)
-    times = values("all_model_checkpoint_timestamps", number)
-    try:
-        last = float(last[0]) if last else 0.0
-        times = [float(time) for time in times] if len(times) == len(names) else [last] * len(names)
-    except ValueError:
-        return Listed({}, 0.0, "")
+    last = float((values("last_preserved_timestamp", number) or [0])[0])
+    times = [float(time) for time in values("all_model_checkpoint_timestamps", number)]
+    if len(times) != len(names):
+        times = [last] * len(names)
     return Listed(dict(zip(names, times, strict=True)), last, newest[0] if newest else "")
 
 

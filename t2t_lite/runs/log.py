@@ -7,7 +7,6 @@ import os
 import time
 
 import tensorflow as tf
-from google.protobuf import message
 
 from t2t_lite.errors import UserError, shown
 from t2t_lite.files import exists, list_files, read_bytes, replacing
@@ -83,7 +82,7 @@ class RunLog:
         for folder in (self._output_dir, os.path.join(self._output_dir, "eval")):
             for path in list_files(folder, r"events\.out\.tfevents\..*"):
                 records = _records(path)
-                remaining = [record for record in records if _event_step(record) <= step]
+                remaining = [record for record in records if tf.compat.v1.Event.FromString(record).step <= step]
                 if len(remaining) < len(records):
                     with replacing(path) as temporary, tf.io.TFRecordWriter(temporary) as file:
                         for record in remaining:
@@ -119,14 +118,6 @@ def _records(path):
     return records
 
 
-def _event_step(record):
-    """Returns the step of an event, or 0 for any other record, which is kept unchanged."""
-    try:
-        return tf.compat.v1.Event.FromString(record).step
-    except message.DecodeError:
-        return 0
-
-
 def lineage(lines):
     """Returns the lines of a run's log, a list of dicts, without lines of steps that were later repeated.
 
@@ -148,7 +139,7 @@ def read_lines(path):
     """
     if not exists(path):
         return []
-    texts = []
+    lines = []
     for number, text in enumerate(read_bytes(path).decode(errors="replace").splitlines(), 1):
         try:
             json.loads(text)
@@ -156,8 +147,8 @@ def read_lines(path):
             continue
         except RecursionError:  # the line is not truncated but damaged, which `_checked` reports
             pass
-        texts.append((number, text))
-    return [_checked(text, f"{path}: line {number}") for number, text in texts]
+        lines.append(_checked(text, f"{path}: line {number}"))
+    return lines
 
 
 def _checked(text, where):

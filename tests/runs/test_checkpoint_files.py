@@ -66,7 +66,7 @@ def test_a_list_comes_back_and_tensorflow_reads_it(tmp_path):
     for lines, expected in {
         "last_preserved_timestamp: 12.5": ({"model.ckpt-3": 12.5, "model.ckpt-6": 12.5}, 12.5, ""),
         'model_checkpoint_path: "/a/m-9"': ({"model.ckpt-3": 0.0, "model.ckpt-6": 0.0}, 0.0, "m-9"),
-        "last_preserved_timestamp: 1.2.3": ({}, 0.0, ""),
+        "last_preserved_timestamp: 1.2.3": ({"model.ckpt-3": 0.0, "model.ckpt-6": 0.0}, 0.0, ""),
     }.items():
         names = "".join(f'all_model_checkpoint_paths: "{name}"\n' for name in times)
         (tmp_path / "checkpoint").write_text(f"{names}{lines}\n")

@@ -118,12 +118,3 @@ def test_events_of_steps_that_are_taken_again_are_forgotten(tmp_path):
     after.forget_events_after(4)
     after.scalars(6, {"loss": 2.0})
     assert steps(tmp_path) == [2, 4, 6] and steps(tmp_path / "eval") == [4] and steps(tmp_path / "eval_test") == [6]
-
-
-def test_records_that_are_no_events_are_kept(tmp_path):
-    path = str(tmp_path / "events.out.tfevents.1.other")
-    with tf.io.TFRecordWriter(path) as file:
-        file.write(b"\xff" * 9)
-        file.write(tf.compat.v1.Event(step=5).SerializeToString())
-    RunLog(str(tmp_path)).forget_events_after(4)
-    assert [record.numpy() for record in tf.data.TFRecordDataset(path)] == [b"\xff" * 9]
