@@ -22,10 +22,13 @@ _BAR = 16  # characters
 _NARROWEST = 70  # columns of the narrowest terminal that shows the bar
 _SECONDS_MOVING = 0.5
 _SECONDS_PLAIN = 60  # time until the next line, in seconds, even if --log_step_count_steps steps take longer
-# The progress line only shows a field if its value is beyond its threshold.
-_MUCH_WAITING = 0.1
-_MUCH_PADDING = 0.4
-_LARGE_GRADIENT = 100.0
+# The fields that the progress line only shows if their values exceed a threshold, {name in the log: (threshold, text)}.
+_RARE = {
+    "skipped_steps": (0, "skipped {}"),
+    "waiting_for_data": (0.1, "waiting for data {:.0%}"),
+    "padding": (0.4, "padding {:.0%}"),
+    "gradient_norm": (100.0, "gradient {:,.0f}"),
+}
 _STARVED = 0.1  # experts are shown if they get less than this fraction of an equal share of the positions
 
 
@@ -348,14 +351,7 @@ def _digits(loss):
 
 def _rare(values, shares):
     """Yields the fields of the progress line that are only shown if their values are unusual."""
-    if values["skipped_steps"]:
-        yield f"skipped {values['skipped_steps']}"
-    if values["waiting_for_data"] > _MUCH_WAITING:
-        yield f"waiting for data {values['waiting_for_data']:.0%}"
-    if values["padding"] > _MUCH_PADDING:
-        yield f"padding {values['padding']:.0%}"
-    if values["gradient_norm"] > _LARGE_GRADIENT:
-        yield f"gradient {values['gradient_norm']:,.0f}"
+    yield from (text.format(values[name]) for name, (threshold, text) in _RARE.items() if values[name] > threshold)
     if values.get("loss_scale") == 1:
         yield "loss scale 1"
     for name, layers in shares.items():
