@@ -327,20 +327,17 @@ class Adafactor(keras.optimizers.Optimizer):
         if self.built:
             return
         super().build(variables)
-        self._rows, self._columns, self._full, self._momentum = [], [], [], []
+        self._moments = []  # {name: variable} for each variable; checkpoints depend on the order of names
         for variable in variables:
             shape = tuple(variable.shape)
-            factored = self._is_factored(shape)
-            self._rows.append(self._moment(variable, "rows", shape[:-1]) if factored else None)
-            self._columns.append(self._moment(variable, "columns", (*shape[:-2], shape[-1])) if factored else None)
-            self._full.append(None if factored else self._moment(variable, "full", shape))
-            self._momentum.append(self._moment(variable, "momentum", shape) if self.beta_1 else None)
-
-    def _is_factored(self, shape):
-        return self.factored and len(shape) >= 2
-
-    def _moment(self, variable, name, shape):
-        return self.add_variable(shape=shape, dtype=variable.dtype, name=f"{variable.name}_{name}")
+            is_factored = self.factored and len(shape) >= 2
+            shapes = {"rows": shape[:-1], "columns": (*shape[:-2], shape[-1])} if is_factored else {"full": shape}
+            shapes |= {"momentum": shape} if self.beta_1 else {}
+            moments = {
+                kind: self.add_variable(shape=of, dtype=variable.dtype, name=f"{variable.name}_{kind}")
+                for kind, of in shapes.items()
+            }
+            self._moments.append(moments)
 
     def _decay(self):
         """Returns the decay of the second moments in this step."""
@@ -351,7 +348,7 @@ class Adafactor(keras.optimizers.Optimizer):
 
     def update_step(self, gradient, variable, learning_rate):
         """Updates one variable with its gradient."""
-        index, dtype = self._get_variable_index(variable), variable.dtype
+        moments, dtype = self._moments[self._get_variable_index(variable)], variable.dtype
         gradient, rate = _dense(gradient, dtype), ops.cast(learning_rate, dtype)
         decay = ops.cast(self._decay(), dtype)
         squares = ops.square(gradient) + _EPSILON_1
@@ -363,19 +360,19 @@ class Adafactor(keras.optimizers.Optimizer):
             self.assign(moment, new)
             return new
 
-        if self._is_factored(variable.shape):
-            rows = mixed(self._rows[index], ops.mean(squares, axis=-1))
-            columns = mixed(self._columns[index], ops.mean(squares, axis=-2))
+        if "rows" in moments:
+            rows = mixed(moments["rows"], ops.mean(squares, axis=-1))
+            columns = mixed(moments["columns"], ops.mean(squares, axis=-2))
             rows = rows / ops.mean(rows, axis=-1, keepdims=True)
             update = gradient * ops.rsqrt(rows)[..., None] * ops.rsqrt(columns)[..., None, :]
         else:
-            update = gradient * ops.rsqrt(mixed(self._full[index], squares))
+            update = gradient * ops.rsqrt(mixed(moments["full"], squares))
         if self.clipping_threshold:
             update = update / ops.maximum(1.0, _root_mean_square(update) / self.clipping_threshold)
         update = rate * update
         if self.beta_1:
-            update = self.beta_1 * self._momentum[index] + (1.0 - self.beta_1) * update
-            self.assign(self._momentum[index], update)
+            update = self.beta_1 * moments["momentum"] + (1.0 - self.beta_1) * update
+            self.assign(moments["momentum"], update)
         self.assign_sub(variable, update)
 
     def get_config(self):
