@@ -40,9 +40,9 @@ _EXPECTED = (
 SECONDS_BETWEEN_KNOCKS = 0.5
 _OURS = b"t2t_lite "  # the beginning of each message between machines
 _HELLO = re.compile(_OURS + rb"([0-9]{1,6})\n")
-_GO = _OURS + b"go\n"
-_MISSING = _OURS + b"missing "
-_LONGEST = 2**16  # the largest number of bytes in a message
+_GO = b"go\n"
+_MISSING = b"missing "
+_LONGEST_HELLO, _LONGEST = 2**5, 2**16  # the largest numbers of bytes in messages
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,17 +112,16 @@ def check_addresses(addresses):
         raise UserError(f"an address occurs twice in {', '.join(addresses)}.")
 
 
-def wait_for_names(cluster, seconds=None):
+def wait_for_names(cluster, seconds):
     """Waits until the names of all machines can be resolved.
 
     Args:
         cluster: Cluster.
-        seconds: float, the longest wait. Defaults to `SECONDS_FOR_NAMES`.
+        seconds: float, the longest wait.
 
     Raises:
         UserError: if a name still cannot be resolved after that time.
     """
-    seconds = SECONDS_FOR_NAMES if seconds is None else seconds
     end, said = time.monotonic() + seconds, False
     for address in cluster.workers:
         host, _, port = address.rpartition(":")
@@ -207,30 +206,30 @@ def _host(cluster, end, seconds):
     present = {}  # {worker index: connection}
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(_listener(cluster.workers[0]))
-        listener.settimeout(SECONDS_BETWEEN_KNOCKS)  # a peer may disconnect before it is accepted
-        silent = {}  # {connection that has not sent its worker index: bytes received so far}
+        listener.settimeout(SECONDS_BETWEEN_KNOCKS)
         while len(present) < len(cluster.workers) - 1:
             if time.monotonic() >= end:
                 names = ", ".join(cluster.workers[i] for i in range(1, len(cluster.workers)) if i not in present)
                 _tell(present.values(), _MISSING + f"{names}\n".encode())
                 raise Failure(_missing(names, seconds))
-            ready, *_ = select.select([listener, *silent, *present.values()], [], [], SECONDS_BETWEEN_KNOCKS)
-            for connection in ready:
-                if connection is listener:
-                    with contextlib.suppress(OSError):
-                        silent[stack.enter_context(listener.accept()[0])] = b""
-                    continue
-                said = _received(connection)
-                if connection not in silent:  # a waiting machine sends no data, so the peer has disconnected
-                    present = {i: other for i, other in present.items() if other is not connection}
-                    continue
-                silent[connection] += said
-                hello = _HELLO.fullmatch(silent[connection])
-                if hello and 0 < int(hello[1]) < len(cluster.workers):
-                    present[int(hello[1])] = connection  # replaces the connection of a process that was restarted
-                if hello or not said or len(silent[connection]) > _LONGEST:
-                    del silent[connection]
+            with contextlib.suppress(OSError):
+                connection = stack.enter_context(listener.accept()[0])
+                if (index := _index_of(connection)) in range(1, len(cluster.workers)):
+                    present[index] = connection  # replaces the connection of a process that was restarted
+                else:
+                    connection.close()
+            # A waiting machine sends no data, so a connection with something to read has been closed by the peer.
+            closed, *_ = select.select(present.values(), [], [], 0)
+            present = {i: connection for i, connection in present.items() if connection not in closed}
         _tell(present.values(), _GO)
+
+
+def _index_of(connection):
+    """Returns the worker index that a new peer sends, or None if it sends something else or nothing."""
+    connection.settimeout(SECONDS_BETWEEN_KNOCKS)
+    with contextlib.suppress(OSError):
+        hello = _HELLO.fullmatch(connection.makefile("rb").readline(_LONGEST_HELLO))
+        return hello and int(hello[1])
 
 
 def _visit(cluster, end, seconds):
@@ -240,20 +239,17 @@ def _visit(cluster, end, seconds):
     while time.monotonic() < end:
         with contextlib.suppress(OSError), socket.create_connection((host.strip("[]"), int(port)), 5) as connection:
             connection.sendall(_OURS + f"{cluster.index}\n".encode())
-            missing, said = f"one of {', '.join(cluster.workers)}", b""
-            while time.monotonic() < end and not said.endswith(b"\n"):
-                if not select.select([connection], [], [], SECONDS_BETWEEN_KNOCKS)[0]:
-                    continue
-                if not (more := _received(connection)):
-                    missing = cluster.workers[0]  # the first machine has disconnected
-                    break
-                said += more
-                if not said.startswith(_OURS[: len(said)]) or len(said) > _LONGEST:
-                    return  # TensorFlow already uses the port, so this machine is late or was restarted
+            missing = f"one of {', '.join(cluster.workers)}"
+            connection.settimeout(max(SECONDS_BETWEEN_KNOCKS, end - time.monotonic()))
+            answer = connection.makefile("rb")
+            if answer.read(len(_OURS)) not in (_OURS, b""):
+                return  # TensorFlow already uses the port, so this machine is late or was restarted
+            said = answer.readline(_LONGEST)
             if said.startswith(_MISSING):
                 raise Failure(_missing(said.removeprefix(_MISSING).decode(errors="replace").strip(), seconds))
             if said == _GO:
                 return
+            missing = cluster.workers[0]  # the first machine has disconnected
         time.sleep(min(SECONDS_BETWEEN_KNOCKS, max(0, end - time.monotonic())))
     raise Failure(_missing(missing, seconds))
 
@@ -271,18 +267,10 @@ def _listener(address):
         ) from None
 
 
-def _received(connection):
-    """Returns the bytes received from a peer, or b"" if the peer has disconnected."""
-    try:
-        return connection.recv(4096)
-    except OSError:
-        return b""
-
-
 def _tell(connections, message):
     for connection in connections:
         with contextlib.suppress(OSError):
-            connection.sendall(message)
+            connection.sendall(_OURS + message)
 
 
 def _missing(names, seconds):

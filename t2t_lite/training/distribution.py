@@ -14,6 +14,7 @@ from t2t_lite.errors import LOGGER, Failure, UserError, counted, first_line
 from t2t_lite.settings.ranges import GPUS, LOGICAL_CPUS, typed_value
 from t2t_lite.training.cluster import (
     SECONDS_FOR_MACHINES,
+    SECONDS_FOR_NAMES,
     SECONDS_TO_JOIN,
     Cluster,
     ended_after,
@@ -276,7 +277,7 @@ class _MirroredStrategy(tf.distribute.MirroredStrategy):
 def _over_workers(cluster, gpus):
     """Waits for the other machines and creates replicas across all machines."""
     hide_gpus(except_for=gpus)
-    wait_for_names(cluster)
+    wait_for_names(cluster, SECONDS_FOR_NAMES)
     others = ", ".join(cluster.workers)
     LOGGER.info(
         f"worker {cluster.index} of {len(cluster.workers)}: waiting at most {SECONDS_FOR_MACHINES} s for {others}"

@@ -1,13 +1,11 @@
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-import types
 
 import pytest
 
@@ -213,7 +211,9 @@ def test_a_machine_that_never_comes_is_named_to_all(workers):
 def test_who_goes_or_says_something_else_is_not_there(workers):
     first = Machine(workers, 0, 3)
     time.sleep(0.3)
-    strangers = [hello(workers, message) for message in (b"GET / HTTP/1.1\r\n\r\n", b"t2t_lite 7\n", b"t2t_lite 0\n")]
+    strangers = [
+        hello(workers, message) for message in (b"GET / HTTP/1.1\r\n\r\n", b"t2t_lite 7\n", b"t2t_lite 0\n", b"")
+    ]
     gone = hello(workers, b"t2t_lite 2\n")
     time.sleep(0.3)
     gone.close()
@@ -224,26 +224,17 @@ def test_who_goes_or_says_something_else_is_not_there(workers):
         stranger.close()
 
 
-def test_a_machine_that_goes_as_it_comes_again_is_there(workers, monkeypatch):
-    """The end of its first connection and the index on its second one arrive at the same time."""
-    steps, connections = [], []
-
-    def select_later(*arguments):
-        steps.append(len(steps))
-        if len(steps) in (1, 3):
-            connections.append(hello(workers, b""))
-        if len(steps) in (2, 4):
-            connections[-1].sendall(b"t2t_lite 1\n")
-        if len(steps) == 4:
-            connections[0].close()
-            time.sleep(0.2)
-        return select.select(*arguments)
-
-    monkeypatch.setattr(cluster_module, "select", types.SimpleNamespace(select=select_later))
-    with pytest.raises(Failure, match="TF_CONFIG: c:1 did not join"):
-        meet(Cluster(workers, 0), 1)
-    assert connections[1].recv(100) == b"t2t_lite missing c:1\n"
-    connections[1].close()
+@pytest.mark.parametrize("is_first_open", [True, False])
+def test_a_machine_that_comes_again_is_there(workers, is_first_open):
+    first = Machine(workers, 0, 2)
+    time.sleep(0.3)
+    with hello(workers, b"t2t_lite 1\n") as before:
+        if not is_first_open:
+            before.close()
+        with hello(workers, b"t2t_lite 1\n") as again:
+            before.close()
+            assert "TF_CONFIG: c:1 did not join" in first.end()
+            assert again.recv(100) == b"t2t_lite missing c:1\n"
 
 
 def test_where_tensorflow_answers_already_nobody_waits(workers):
