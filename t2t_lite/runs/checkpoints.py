@@ -18,7 +18,6 @@ from t2t_lite.runs.checkpoint_files import (
 )
 from t2t_lite.runs.weights import (
     Damaged,
-    NotFinite,
     averages,
     check_finite,
     check_fits,
@@ -171,7 +170,7 @@ class RunCheckpoints:
                 for name, variable in self._saved.items():
                     check_finite(path, {name: tf.convert_to_tensor(variable.value)})
                 return path, damaged
-            except (Damaged, NotFinite) as error:
+            except Damaged as error:
                 damaged[path] = str(error)
             except UserError:
                 raise

@@ -79,7 +79,7 @@ def nested(variables):
 
 
 class Damaged(UserError):
-    """Raised for a checkpoint that cannot be read."""
+    """Raised for a checkpoint that cannot be read, or for weights with NaN or infinity."""
 
 
 def open_checkpoint(path):
@@ -139,19 +139,15 @@ def saved_value(reader, path, key, name="model"):
     """Reads a weight of the model named `name`, as an array, from the reader of the checkpoint `path`.
 
     Raises:
-        NotFinite: the weight contains NaN or infinity.
+        Damaged: the weight contains NaN or infinity.
     """
     value = reader.get_tensor(f"{name}/{key}{_SUFFIX}")
     check_finite(path, {key: value})
     return value
 
 
-class NotFinite(UserError):
-    """Raised for weights with NaN or infinity, with which all outputs are meaningless."""
-
-
 def check_finite(where, weights):
-    """Raises `NotFinite`, with the name of the first bad weight, if {name: array} contains NaN or infinity.
+    """Raises `Damaged`, with the name of the first bad weight, if {name: array} contains NaN or infinity.
 
     Args:
         where: str, the source of the weights: a checkpoint or a file.
@@ -160,7 +156,7 @@ def check_finite(where, weights):
     for name, value in weights.items():
         value = np.asarray(value)
         if tf.as_dtype(value.dtype).is_floating and not (finite := np.isfinite(value)).all():
-            raise NotFinite(
+            raise Damaged(
                 f"{where}: {name}: {np.size(finite) - np.count_nonzero(finite):,} of {np.size(finite):,} numbers are "
                 "NaN or infinite. Such a model cannot be used. Choose an earlier checkpoint, or train it again."
             )

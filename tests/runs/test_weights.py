@@ -13,7 +13,6 @@ from t2t_lite.errors import UserError
 from t2t_lite.runs.checkpoints import RunCheckpoints
 from t2t_lite.runs.weights import (
     Damaged,
-    NotFinite,
     assign_saved,
     averaged_weights,
     averages,
@@ -110,7 +109,7 @@ def test_what_cannot_be_read_is_damaged(tmp_path, checkpoint):
 
 def test_numbers_that_are_not_finite_are_counted():
     check_finite("m", {"seed": np.array([2**62]), "name": np.array([b"nan"]), "empty": np.zeros([0])})
-    with pytest.raises(NotFinite, match="m: low: 2 of 3 numbers"):
+    with pytest.raises(Damaged, match="m: low: 2 of 3 numbers"):
         check_finite("m", {"high": np.ones(5), "low": np.array([1, np.inf, np.nan], tf.bfloat16.as_numpy_dtype)})
 
 
