@@ -38,16 +38,16 @@ class Monitor:
     Args:
         context: RunContext. With several machines, the first machine decides for all machines.
         evaluator: Evaluator, or None if this run or this machine does not evaluate.
-        best: BestCheckpoint, or None if the best model is not kept.
+        keep_best: function that is called with `history` after each evaluation, see `keep_best`, or None.
         stop_when: see `Trainer`.
         settings: dict, `EvaluationSettings.comparable`. Decisions ignore evaluations with other settings.
     """
 
-    def __init__(self, context, evaluator, best=None, stop_when=None, settings=None):
+    def __init__(self, context, evaluator, keep_best=None, stop_when=None, settings=None):
         self._output_dir, self._settings, self._log = context.output_dir, context.evaluation, context.log
         self._replicas = context.replicas
         self._evaluator = evaluator
-        self._best = best
+        self._keep_best = keep_best
         self._stop_when = stop_when
         self._compared = json.loads(json.dumps(settings or {}))  # as in the log, where tuples are lists
         self._started = -float("inf")
@@ -70,7 +70,7 @@ class Monitor:
 
     def _evaluate(self, step):
         self._started = time.monotonic()
-        if self._best and not self._history() and (changed := self._changes()):
+        if self._keep_best and not self._history() and (changed := self._changes()):
             LOGGER.warning(
                 f"{', '.join(changed)} changed since the last evaluation. Evaluations before and after the change are "
                 "not compared: the best model and early stopping start anew."
@@ -123,8 +123,8 @@ class Monitor:
         return self._stop_when(evaluations) if self._stop_when and not why else why
 
     def _update_best(self):
-        if self._best:
-            self._best.update(self._history())
+        if self._keep_best:
+            self._keep_best(self._history())
 
 
 def history(log, settings=None):
@@ -283,8 +283,8 @@ def best_evaluation(evaluations, metric):
     )
 
 
-class BestCheckpoint:
-    """Keeps a copy of the best checkpoint in `<output_dir>/best`, without the state of the optimizer.
+def keep_best(context, metric, history):
+    """Copies the best checkpoint to `<output_dir>/best`, without the state of the optimizer, if it has changed.
 
     The choice depends only on the run's evaluations, so a restarted run makes the same choice. A new copy is written
     next to the previous copy, and takes effect when a rename replaces the file `checkpoint`.
@@ -292,57 +292,32 @@ class BestCheckpoint:
     Args:
         context: RunContext.
         metric: str, a metric of the run's evaluations: see `best_evaluation`.
+        history: list of (step, {metric: value}), as returned by `monitor.history`. Steps whose checkpoints have been
+            deleted are ignored, except for the step of the copy in `best`.
     """
-
-    def __init__(self, context, metric):
-        self._context = context
-        self._output_dir, self._log = context.output_dir, context.log
-        self._folder = os.path.join(context.output_dir, BEST_FOLDER)
-        self._metric = metric
-
-    @property
-    def step(self):
-        """The step of the model in the folder `best`, or None."""
-        path = best_checkpoint(self._output_dir)
-        return checkpoint_step(path) if path else None
-
-    def update(self, history):
-        """Copies the best checkpoint if it has changed.
-
-        Args:
-            history: list of (step, {metric: value}), as returned by `monitor.history`. Steps whose checkpoints have
-                been deleted are ignored, except for the step of the copy in `best`.
-        """
-        kept = self.step
-        if kept not in [line["best_step"] for line in lineage(self._log.read()) if line["event"] == "best"]:
-            kept = None  # the run was restarted, or resumed from an earlier step
-        there = [
-            (step, metrics)
-            for step, metrics in history
-            if step == kept or tf.io.gfile.exists(f"{self._source(step)}.index")
-        ]
-        best = best_evaluation(there, self._metric)
-        if best is None or best[0] == kept:
-            return
-        step, value = best[0], best[1][self._metric]
-        self._take(step)
-        LOGGER.info(f"best so far: step {step:,}, {self._metric} {value:.4f}: {self._folder}")
-        self._log.write("best", history[-1][0], best_step=step, metric=self._metric, value=value)
-
-    def _source(self, step):
-        return os.path.join(self._output_dir, f"{PREFIX}-{step}")
-
-    def _take(self, step):
-        tf.io.gfile.makedirs(self._folder)
-        copy = os.path.join(self._folder, f"{PREFIX}-{step}")
-        copy_files(self._context.data.encoder_files, self._folder)
-        write_run_config(self._folder, self._context.config)
-        # The checkpoint is written last, because a restarted run assumes that a folder with a checkpoint is complete.
-        average_checkpoints([self._source(step)], copy)  # removes the state of the optimizer
-        write_list(self._folder, {f"{PREFIX}-{step}": time.time()})
-        for path in list_files(self._folder, rf"{re.escape(PREFIX)}-.*"):
-            if not os.path.basename(path).startswith((f"{PREFIX}-{step}.", f"{PREFIX}-{step}_")):
-                remove(path)
+    output_dir, log = context.output_dir, context.log
+    sources = {step: os.path.join(output_dir, f"{PREFIX}-{step}") for step, _ in history}
+    kept = checkpoint_step(best_checkpoint(output_dir))
+    if kept not in [line["best_step"] for line in lineage(log.read()) if line["event"] == "best"]:
+        kept = None  # the run was restarted, or resumed from an earlier step
+    there = [
+        (step, metrics) for step, metrics in history if step == kept or tf.io.gfile.exists(f"{sources[step]}.index")
+    ]
+    best = best_evaluation(there, metric)
+    if best is None or best[0] == kept:
+        return
+    step, folder, value = best[0], os.path.join(output_dir, BEST_FOLDER), best[1][metric]
+    tf.io.gfile.makedirs(folder)
+    copy_files(context.data.encoder_files, folder)
+    write_run_config(folder, context.config)
+    # The checkpoint is written last, because a restarted run assumes that a folder with a checkpoint is complete.
+    average_checkpoints([sources[step]], os.path.join(folder, f"{PREFIX}-{step}"))  # without the optimizer's state
+    write_list(folder, {f"{PREFIX}-{step}": time.time()})
+    for path in list_files(folder, rf"{re.escape(PREFIX)}-.*"):
+        if not os.path.basename(path).startswith((f"{PREFIX}-{step}.", f"{PREFIX}-{step}_")):
+            remove(path)
+    LOGGER.info(f"best so far: step {step:,}, {metric} {value:.4f}: {folder}")
+    log.write("best", history[-1][0], best_step=step, metric=metric, value=value)
 
 
 def best_checkpoint(output_dir):

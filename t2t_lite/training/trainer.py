@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import os
 from collections.abc import Callable
 
@@ -32,7 +33,7 @@ from t2t_lite.training.checkpoint_evaluation import CheckpointEvaluation
 from t2t_lite.training.distribution import choose_replicas, set_xla_flags
 from t2t_lite.training.evaluator import Evaluator
 from t2t_lite.training.loop import TrainingLoop
-from t2t_lite.training.monitor import BestCheckpoint, Monitor, default_metric
+from t2t_lite.training.monitor import Monitor, default_metric, keep_best
 from t2t_lite.training.optimization.optimizers import describe_unfreezing
 from t2t_lite.training.optimization.schedules import describe_short_run
 from t2t_lite.training.profiling import Compilations
@@ -371,7 +372,7 @@ class Trainer:
             names = metric_names(data.problem, self.hparams, settings.translate_all)
             metric = settings.best_checkpoint_metric or default_metric(names)
             if metric != "none" and self.remembers:  # a run that only tries out a setup keeps the best model
-                best = BestCheckpoint(context, metric)
+                best = functools.partial(keep_best, context, metric)
             weights = self._weights_to_evaluate
             evaluator = Evaluator(self.trained, data.encoders, self.hparams, data.dev_records, settings, weights)
             compared = settings.comparable(self.hparams, data.dev_records)

@@ -2,18 +2,17 @@
 
 # Nearest tests of: t2t_lite/training/monitor.py
 
+import functools
 import json
 import types
 
-import keras
 import pytest
 import tensorflow as tf
 
 from t2t_lite.runs.checkpoints import RunCheckpoints, checkpoint_step
 from t2t_lite.runs.log import RunLog
-from t2t_lite.settings.config import HParams
-from t2t_lite.training.monitor import BestCheckpoint, best_checkpoint, default_metric
-from t2t_lite.training.optimization.optimizers import make_optimizer
+from t2t_lite.training.monitor import best_checkpoint, default_metric, keep_best
+from tests.runs.small_model import set_weights, small_model
 
 STEPS = (10, 20, 30, 40)
 
@@ -21,12 +20,10 @@ STEPS = (10, 20, 30, 40)
 @pytest.fixture
 def run(tmp_path):
     """A folder with checkpoints whose only weight is the step."""
-    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
-    optimizer = make_optimizer(HParams(), 10)
-    optimizer.build(model.trainable_variables)
+    model, optimizer = small_model(units=1)
     saved = RunCheckpoints(str(tmp_path), model, optimizer)
     for step in STEPS:
-        model.trainable_variables[0].assign([[step]])
+        set_weights(model, step)
         saved.save(step)
     (tmp_path / "vocab.model").write_text("pieces")
     return tmp_path
@@ -35,7 +32,11 @@ def run(tmp_path):
 def keeper(run, metric="loss"):
     data = types.SimpleNamespace(encoder_files={"vocab.model": str(run / "vocab.model")})
     facts = {"output_dir": str(run), "config": {"hparams": {"hidden_size": 1}}, "data": data, "log": RunLog(str(run))}
-    return BestCheckpoint(types.SimpleNamespace(**facts), metric)
+    return functools.partial(keep_best, types.SimpleNamespace(**facts), metric)
+
+
+def kept_in(run):
+    return checkpoint_step(best_checkpoint(str(run)))
 
 
 def history(metric, *values):
@@ -54,10 +55,8 @@ def history(metric, *values):
     ],
 )
 def test_it_is_the_best_by_its_metric(run, metric, values, best):
-    kept = keeper(run, metric)
-    assert kept.step is None
-    kept.update(history(metric, *values))
-    assert kept.step == best == checkpoint_step(best_checkpoint(str(run)))
+    keeper(run, metric)(history(metric, *values))
+    assert kept_in(run) == best
     (line,) = RunLog(str(run)).read()
     assert (line["step"], line["best_step"], line["metric"]) == (STEPS[len(values) - 1], best, metric)
     assert line["value"] == values[STEPS.index(best)]
@@ -68,20 +67,20 @@ def test_a_tie_is_broken_by_the_loss(run):
     losses, bests = (3.0, 2.0, 2.0, 1.0), (10, 20, 20, 40)
     evaluations = [(step, {"bleu": 0.0, "loss": loss}) for step, loss in zip(STEPS, losses, strict=True)]
     for count, best in enumerate(bests, 1):
-        kept.update(evaluations[:count])
-        assert kept.step == best
+        kept(evaluations[:count])
+        assert kept_in(run) == best
     evaluations[2][1]["bleu"] = 0.1
-    kept.update(evaluations)
-    assert kept.step == 30
+    kept(evaluations)
+    assert kept_in(run) == 30
 
 
 def test_the_model_of_a_run_that_was_begun_anew_is_not_kept(run):
-    keeper(run).update(history("loss", 3.0, 1.0))
+    keeper(run)(history("loss", 3.0, 1.0))
     log = RunLog(str(run))
     log.write("resume", 10, checkpoint="model.ckpt-10")
     for path in run.glob("model.ckpt-30.*"):  # another model of that step
         path.replace(run / path.name.replace("-30.", "-20."))
-    keeper(run).update(history("loss", 3.0, 1.0))
+    keeper(run)(history("loss", 3.0, 1.0))
     assert weight_of(run / "best" / "model.ckpt-20") == 30
     assert [line["event"] for line in log.read()] == ["best", "resume", "best"]
 
@@ -94,9 +93,9 @@ def weight_of(path):
 
 def test_the_folder_is_that_model_with_all_that_decoding_needs(run):
     kept = keeper(run)
-    kept.update(history("loss", 3.0))
-    kept.update(history("loss", 3.0, 2.0, 2.5))
-    kept.update(history("loss", 3.0, 2.0, 2.5, 4.0))
+    kept(history("loss", 3.0))
+    kept(history("loss", 3.0, 2.0, 2.5))
+    kept(history("loss", 3.0, 2.0, 2.5, 4.0))
     assert [line["best_step"] for line in RunLog(str(run)).read()] == [10, 20], "each is taken once"
     folder = run / "best"
     assert sorted(path.name for path in folder.glob("*.index")) == ["model.ckpt-20.index"]
@@ -109,16 +108,16 @@ def test_a_checkpoint_that_is_gone_counts_only_where_it_is_the_one_kept(run):
     for path in run.glob("model.ckpt-20.*"):
         path.unlink()
     kept = keeper(run)
-    kept.update(history("loss", 3.0, 1.0, 2.0))
-    assert kept.step == 30
+    kept(history("loss", 3.0, 1.0, 2.0))
+    assert kept_in(run) == 30
     for path in run.glob("model.ckpt-30.*"):
         path.unlink()
-    kept.update(history("loss", 3.0, 1.0, 2.0, 2.5))
-    assert kept.step == 30
+    kept(history("loss", 3.0, 1.0, 2.0, 2.5))
+    assert kept_in(run) == 30
 
 
 def test_without_its_metric_nothing_is_kept(run):
-    keeper(run, "bleu").update(history("loss", 3.0, 1.0))
+    keeper(run, "bleu")(history("loss", 3.0, 1.0))
     assert best_checkpoint(str(run)) is None
 
 
@@ -141,6 +140,6 @@ def test_a_kill_leaves_no_folder_that_stays_incomplete(run, monkeypatch, killed_
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(f"t2t_lite.training.monitor.{killed_in}", kill)
-        keeper(run).update(history("loss", 3.0))
-    keeper(run).update(history("loss", 3.0))
+        keeper(run)(history("loss", 3.0))
+    keeper(run)(history("loss", 3.0))
     assert {"hparams.json", "vocab.model", "model.ckpt-10.index"} <= {path.name for path in (run / "best").iterdir()}
