@@ -4,6 +4,7 @@ import os
 import re
 import time
 
+import numpy as np
 import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError, first_line
@@ -28,6 +29,8 @@ from t2t_lite.runs.weights import (
     weight_name,
 )
 
+# The beginnings of the names that an average contains. With the object graph, it can be restored like any checkpoint.
+_AVERAGED = ("model/", "step/", "save_counter/", "_CHECKPOINTABLE")
 _STATES_KEPT = 2  # the newest checkpoint may be damaged, so the one before it also keeps its state
 
 
@@ -251,8 +254,9 @@ def average_checkpoints(paths, output_path):
     for path in paths:
         try:
             reader = open_checkpoint(path)
-            shapes = {n: s for n, s in reader.get_variable_to_shape_map().items() if n.startswith("model/")}
-        except (tf.errors.OpError, ValueError) as error:
+            shapes = {n: s for n, s in reader.get_variable_to_shape_map().items() if n.startswith(_AVERAGED)}
+            values = {name: np.asarray(reader.get_tensor(name)) for name in shapes}
+        except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: the file ends too early
             raise UserError(unreadable(path, error)) from error
         first = first or (path, shapes)
         if shapes != first[1]:
@@ -261,29 +265,17 @@ def average_checkpoints(paths, output_path):
                 f"{path}: {name} has shape {shapes.get(name)}, but in {first[0]} it has {first[1].get(name)}. Expected "
                 "checkpoints of one run."
             )
-        for key in shapes:
-            value = _read_tensor(reader, path, key)
+        for key, value in values.items():
             check_finite(path, {weight_name(key): value})
             # Counters and seeds are not averaged but copied from the last checkpoint.
             sums[key] = sums.get(key, 0.0) + value.astype("float64") if _is_float(value) else value
     dtypes = reader.get_variable_to_dtype_map()
     tensors = {k: (v / len(paths) if _is_float(v) else v).astype(dtypes[k].as_numpy_dtype) for k, v in sums.items()}
-    # With the object graph of the last checkpoint, the average can be restored like any other checkpoint.
-    others = [key for key in dtypes if key.startswith(("step/", "save_counter/", "_CHECKPOINTABLE"))]
-    for key in others:
-        tensors[key] = _read_tensor(reader, paths[-1], key)
     tf.io.gfile.makedirs(os.path.dirname(output_path))
     values = [tf.constant(value) for value in tensors.values()]
     tf.raw_ops.SaveV2(
         prefix=output_path, tensor_names=list(tensors), shape_and_slices=[""] * len(values), tensors=values
     )
-
-
-def _read_tensor(reader, path, key):
-    try:
-        return reader.get_tensor(key)
-    except (tf.errors.OpError, IndexError) as error:  # IndexError: the file ends too early
-        raise UserError(unreadable(path, error)) from error
 
 
 def _is_float(value):
