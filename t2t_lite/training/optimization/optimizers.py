@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from t2t_lite.errors import UserError
+from t2t_lite.layers.checks import check_rates
 from t2t_lite.models.fine_tuning import is_embedding, parameters
 from t2t_lite.models.unread_settings import reason_unread
 from t2t_lite.training.optimization.schedules import ProductSchedule
@@ -305,14 +306,11 @@ class Adafactor(keras.optimizers.Optimizer):
         **kwargs,
     ):
         super().__init__(learning_rate=learning_rate, name=name, **kwargs)
-        if decay_type not in ("pow", "adam"):
-            raise ValueError(f"`decay_type` must be pow or adam: received decay_type={decay_type!r}.")
-        if not (0 <= beta_1 < 1 and 0 < beta_2 < 1):
-            raise ValueError(f"`beta_1` and `beta_2` must be below 1: received beta_1={beta_1}, beta_2={beta_2}.")
-        if memory_exponent <= 0 or clipping_threshold < 0:
+        check_rates(beta_1=beta_1, beta_2=beta_2)
+        if decay_type not in ("pow", "adam") or memory_exponent <= 0 or clipping_threshold < 0:
             raise ValueError(
-                f"`memory_exponent` must be positive and `clipping_threshold` must not be negative: received "
-                f"memory_exponent={memory_exponent}, clipping_threshold={clipping_threshold}."
+                "`decay_type` must be pow or adam, `memory_exponent` positive, and `clipping_threshold` not negative: "
+                f"received {decay_type=}, {memory_exponent=}, {clipping_threshold=}."
             )
         self.beta_1 = beta_1
         self.beta_2 = beta_2
