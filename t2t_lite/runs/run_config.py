@@ -17,7 +17,7 @@ from t2t_lite.text.vocabulary import vocabulary_sizes
 
 FILE_NAME = "hparams.json"
 _FORMAT = 1
-_MOST_PIECES = 2**24
+_MOST = {"vocab_size": 2**24, "target_vocab_size": 2**24, "batches_a_step": 2**31}  # the largest values
 _SCHEMA = {
     "format": int,
     "problem": str,
@@ -36,7 +36,6 @@ _SCHEMA = {
     "plan?": {str: bool | int | float | str | dict | None},
     "several_sentences?": float | None,
 }
-_MOST_BATCHES = 2**31
 _LORA_MATRICES = ("/lora_kernel_a", "/lora_kernel_b")
 # The values of the fine-tuning settings once LoRA is merged into the kernels.
 _MERGED = {"frozen": "", "lora_rank": 0, "lora_alpha": 0.0, "lora_targets": ""}
@@ -102,11 +101,7 @@ def read_run_config(directory):
         )
     if other := [*config["vocabulary_sha256"].keys() - {"inputs", "targets"}]:
         raise UserError(f"{path}: 'vocabulary_sha256': expected inputs and targets, found {shown(other[0])}.")
-    for key, most in (
-        ("vocab_size", _MOST_PIECES),
-        ("target_vocab_size", _MOST_PIECES),
-        ("batches_a_step", _MOST_BATCHES),
-    ):
+    for key, most in _MOST.items():
         if config.get(key) is not None and not 0 < config[key] <= most:
             raise UserError(f"{path}: {key!r}: expected 1 to {most:,}, found {shown(config[key])}.")
     if not 0 <= (config.get("several_sentences") or 0.0) <= 1:

@@ -66,9 +66,14 @@ def save_run(
     hparams = _hparams(model, hparams)
     encoders, vocabulary = problem.get_feature_encoders(data_dir), encoder_files(problem, data_dir)
     vocab_size, target_vocab_size = vocabulary_sizes(encoders)
-    _check_sizes(
-        model, vocab_size, target_vocab_size or vocab_size, f"{data_dir}: the vocabulary of {problem.full_name}"
-    )
+    sizes = vocab_size, target_vocab_size or vocab_size
+    of_model = getattr(model, "vocab_size", sizes[0]), getattr(model, "target_vocab_size", sizes[1])
+    if of_model != sizes:
+        raise UserError(
+            f"{data_dir}: the vocabulary of {problem.full_name} has {sizes[0]:,} ids for inputs and {sizes[1]:,} for "
+            f"targets, but the model has {of_model[0]:,} and {of_model[1]:,}. Expected the data on which the model was "
+            "trained."
+        )
     if step is None:
         step = int(model.optimizer.iterations) if getattr(model, "optimizer", None) else 0
     step = typed_value("step", step, int, COUNT)
@@ -88,16 +93,6 @@ def save_run(
             weight.assign(value)
 
     return write_run(output_dir, prepare, fill, step)
-
-
-def _check_sizes(model, vocab_size, target_vocab_size, what):
-    """Raises `UserError` if a model declares vocabulary sizes other than the given sizes."""
-    sizes = getattr(model, "vocab_size", vocab_size), getattr(model, "target_vocab_size", target_vocab_size)
-    if sizes != (vocab_size, target_vocab_size):
-        raise UserError(
-            f"{what} has {vocab_size:,} ids for inputs and {target_vocab_size:,} for targets, but the model has "
-            f"{sizes[0]:,} and {sizes[1]:,}. Expected the data on which the model was trained."
-        )
 
 
 def _hparams(model, hparams):

@@ -11,7 +11,6 @@ import os
 import tensorflow as tf
 
 from t2t_lite.errors import LOGGER, Failure, UserError, counted, first_line
-from t2t_lite.settings.ranges import GPUS, LOGICAL_CPUS, typed_value
 from t2t_lite.training.cluster import (
     SECONDS_FOR_MACHINES,
     SECONDS_FOR_NAMES,
@@ -182,11 +181,9 @@ def choose_replicas(worker_gpu=1, logical_cpus=0):
         Replicas.
 
     Raises:
-        UserError: if there are fewer GPUs than `worker_gpu`, a number is negative, or TF_CONFIG is invalid.
+        UserError: if there are fewer GPUs than `worker_gpu`, or TF_CONFIG is invalid.
     """
     cluster = read_cluster()
-    worker_gpu = typed_value("worker_gpu", worker_gpu, int, GPUS)
-    logical_cpus = typed_value("logical_cpus", logical_cpus, int, LOGICAL_CPUS)
     if cluster and logical_cpus > 1:
         raise UserError(
             f"--logical_cpus={logical_cpus}: each machine in TF_CONFIG has only one CPU replica. Remove the flag, or "
