@@ -21,9 +21,7 @@ def transformer_base_v1():
 @register_hparams
 def transformer_big_v1():
     """The paper's big model for English-German (table 3, last row; section 5.4)."""
-    return changed(
-        transformer_base_v1(), hidden_size=1024, filter_size=4096, num_heads=16, layer_prepostprocess_dropout=0.3
-    )
+    return changed(transformer_base_v1(), sizes=(6, 1024, 16), layer_prepostprocess_dropout=0.3)
 
 
 @register_hparams
@@ -127,14 +125,7 @@ def transformer_base():
 @register_hparams
 def transformer_big():
     """tensor2tensor's big model."""
-    return changed(
-        transformer_base(),
-        hidden_size=1024,
-        filter_size=4096,
-        num_heads=16,
-        layer_prepostprocess_dropout=0.3,
-        batch_size=2048,
-    )
+    return changed(transformer_base(), sizes=(6, 1024, 16), layer_prepostprocess_dropout=0.3, batch_size=2048)
 
 
 @register_hparams
@@ -167,13 +158,13 @@ def transformer_base_multistep8():
 @register_hparams
 def transformer_tiny():
     """tensor2tensor's tiny model: 2 layers of 128."""
-    return changed(transformer_base(), num_hidden_layers=2, hidden_size=128, filter_size=512, num_heads=4)
+    return changed(transformer_base(), sizes=(2, 128, 4))
 
 
 @register_hparams
 def transformer_small():
     """tensor2tensor's small model: 2 layers of 256."""
-    return changed(transformer_base(), num_hidden_layers=2, hidden_size=256, filter_size=1024, num_heads=4)
+    return changed(transformer_base(), sizes=(2, 256, 4))
 
 
 @register_hparams
@@ -194,7 +185,7 @@ def transformer_relative():
 @register_hparams
 def transformer_relative_tiny():
     """tensor2tensor's tiny model with relative positions."""
-    return changed(transformer_relative(), num_hidden_layers=2, hidden_size=128, filter_size=512, num_heads=4)
+    return changed(transformer_relative(), sizes=(2, 128, 4))
 
 
 @register_hparams

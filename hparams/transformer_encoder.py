@@ -17,10 +17,7 @@ def bert_base():
     """BERT base: 12 layers of 768, post-norm, 512 positions. The paper's batches have 256 rows of 512 ids."""
     return changed(
         HParams(),
-        hidden_size=768,
-        filter_size=3072,
-        num_heads=12,
-        num_hidden_layers=12,
+        sizes=(12, 768, 12),
         attention_bias=True,
         ffn_activation="gelu",
         norm_epsilon=1e-12,
@@ -49,7 +46,7 @@ def bert_base():
 @register_hparams(model="transformer_encoder")
 def bert_large():
     """BERT large: 24 layers of 1024."""
-    return changed(bert_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
+    return changed(bert_base(), sizes=(24, 1024, 16))
 
 
 @register_hparams(model="transformer_encoder")
@@ -70,10 +67,7 @@ def roberta_base():
 @register_hparams(model="transformer_encoder")
 def roberta_large():
     """RoBERTa large."""
-    return changed(
-        roberta_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24,
-        learning_rate_constant=4e-4, learning_rate_warmup_steps=30_000,
-    )  # fmt: skip
+    return changed(roberta_base(), sizes=(24, 1024, 16), learning_rate_constant=4e-4, learning_rate_warmup_steps=30_000)
 
 
 @register_hparams(model="transformer_encoder")
@@ -94,26 +88,19 @@ def albert_base():
 @register_hparams(model="transformer_encoder")
 def albert_large():
     """ALBERT large: 24 layers of 1024."""
-    return changed(albert_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
+    return changed(albert_base(), sizes=(24, 1024, 16))
 
 
 @register_hparams(model="transformer_encoder")
 def albert_xlarge():
     """ALBERT xlarge: 24 layers of 2048, with the 16 heads of the published model; the paper's rule would give 32."""
-    return changed(albert_large(), hidden_size=2048, filter_size=8192)
+    return changed(albert_large(), sizes=(24, 2048, 16))
 
 
 @register_hparams(model="transformer_encoder")
 def albert_xxlarge():
     """ALBERT xxlarge: 12 layers of 4096, without dropout (section 4.9)."""
-    return changed(
-        albert_base(),
-        hidden_size=4096,
-        filter_size=16_384,
-        num_heads=64,
-        layer_prepostprocess_dropout=0.0,
-        attention_dropout=0.0,
-    )
+    return changed(albert_base(), sizes=(12, 4096, 64), layer_prepostprocess_dropout=0.0, attention_dropout=0.0)
 
 
 @register_hparams(model="transformer_encoder")
@@ -130,10 +117,7 @@ def bert_mini():
     """A small encoder: 4 layers of 256, 128 positions."""
     return changed(
         bert_base(),
-        hidden_size=256,
-        filter_size=1024,
-        num_heads=4,
-        num_hidden_layers=4,
+        sizes=(4, 256, 4),
         max_position=128,
         max_length=127,
         batch_size=2048,
@@ -146,4 +130,4 @@ def bert_mini():
 @register_hparams(model="transformer_encoder")
 def bert_tiny():
     """A tiny encoder: 2 layers of 128."""
-    return changed(bert_mini(), hidden_size=128, filter_size=512, num_heads=2, num_hidden_layers=2)
+    return changed(bert_mini(), sizes=(2, 128, 2))

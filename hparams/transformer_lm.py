@@ -21,10 +21,7 @@ def gpt():
     return changed(
         HParams(),
         {"begin": "end"},
-        hidden_size=768,
-        filter_size=3072,
-        num_heads=12,
-        num_hidden_layers=12,
+        sizes=(12, 768, 12),
         attention_bias=True,
         ffn_activation="gelu_tanh",
         pos="emb",
@@ -62,19 +59,19 @@ def gpt2_small():
 @register_hparams(model="transformer_lm")
 def gpt2_medium():
     """GPT-2, 24 layers of 1024."""
-    return changed(gpt2_small(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
+    return changed(gpt2_small(), sizes=(24, 1024, 16))
 
 
 @register_hparams(model="transformer_lm")
 def gpt2_large():
     """GPT-2, 36 layers of 1280."""
-    return changed(gpt2_small(), hidden_size=1280, filter_size=5120, num_heads=20, num_hidden_layers=36)
+    return changed(gpt2_small(), sizes=(36, 1280, 20))
 
 
 @register_hparams(model="transformer_lm")
 def gpt2_xl():
     """GPT-2, 48 layers of 1600."""
-    return changed(gpt2_small(), hidden_size=1600, filter_size=6400, num_heads=25, num_hidden_layers=48)
+    return changed(gpt2_small(), sizes=(48, 1600, 25))
 
 
 # tensor2tensor's sets, with its names and values.
@@ -85,8 +82,7 @@ def attention_lm_base():
     """tensor2tensor's first language model: 6 layers of 1024, post-norm, with a separate softmax matrix."""
     return changed(
         HParams(),
-        hidden_size=1024,
-        filter_size=4096,
+        sizes=(6, 1024, 8),
         batch_size=8192,
         norm_epsilon=1e-6,
         position_layout="tensor2tensor",
@@ -101,9 +97,7 @@ def attention_lm_base():
 @register_hparams(model="transformer_lm")
 def attention_lm_small():
     """tensor2tensor's smaller language model: 4 layers of 512 with dropout 0.5."""
-    return changed(
-        attention_lm_base(), num_hidden_layers=4, hidden_size=512, filter_size=2048, layer_prepostprocess_dropout=0.5
-    )
+    return changed(attention_lm_base(), sizes=(4, 512, 8), layer_prepostprocess_dropout=0.5)
 
 
 @register_hparams(model="transformer_lm")
@@ -111,11 +105,8 @@ def transformer_tall():
     """tensor2tensor's set for language models that are later fine-tuned on other tasks: 12 layers of 768."""
     return changed(
         transformer_base(),
+        sizes=(12, 768, 12),
         batch_size=2048,
-        hidden_size=768,
-        filter_size=3072,
-        num_hidden_layers=12,
-        num_heads=12,
         label_smoothing=0.0,
         max_length=1024,
         clip_grad_norm=1.0,
@@ -165,7 +156,7 @@ def transformer_lm_base():
 @register_hparams(model="transformer_lm")
 def transformer_lm_small():
     """A small language model: 6 layers of 384."""
-    return changed(transformer_lm_base(), num_hidden_layers=6, hidden_size=384, filter_size=1536, num_heads=6)
+    return changed(transformer_lm_base(), sizes=(6, 384, 6))
 
 
 @register_hparams(model="transformer_lm")
@@ -173,10 +164,7 @@ def transformer_lm_tiny():
     """A tiny language model for CPUs and tests: 4 layers of 128."""
     return changed(
         transformer_lm_base(),
-        num_hidden_layers=4,
-        hidden_size=128,
-        filter_size=512,
-        num_heads=4,
+        sizes=(4, 128, 4),
         batch_size=2048,
         layer_prepostprocess_dropout=0.0,
         learning_rate_warmup_steps=500,
