@@ -16,6 +16,7 @@ from t2t_lite.runs.log import lineage, read_lines
 from t2t_lite.runs.run_config import read_run_config
 from t2t_lite.training.settings import RememberedFlags
 from tests.data.hostile import variants
+from tests.runs.configs import CONFIG
 
 TEXTS = {
     "empty": b"", "null": b"null", "a list": b"[]", "a number": b"5", "a text": b'"x"', "open": b"{",
@@ -29,11 +30,7 @@ FACTS = {
     "shards": 1, "examples": 2, "tokens": {"inputs": 3, "targets": 4}, "lengths": {"3": 2}, "bytes": [9],
     "side_lengths": {"inputs": {"3": 2}, "targets": {"3": 2}}, "largest_id": {"inputs": 3, "targets": 4},
 }  # fmt: skip
-CONFIG = {
-    "format": 1, "problem": "translate_own", "model": "transformer", "hparams_set": "transformer_tiny", "usr_dir": "",
-    "vocab_size": 300, "target_vocab_size": 300, "vocabulary_sha256": {"inputs": "0"}, "hparams": {"num_heads": 2},
-    "plan": {"train_steps": 3, "schedule": "train"},
-}  # fmt: skip
+RUN = CONFIG | {"format": 1, "target_vocab_size": 300, "plan": {"train_steps": 3, "schedule": "train"}}
 EVENTS = [
     {"event": "start", "step": 0, "time": 1.5},
     {"event": "evaluation", "step": 2, "loss": 1.5, "bleu": 2.5, "split": "dev"},
@@ -71,7 +68,7 @@ def _exported(path):
 
 
 READERS = {  # {name of the file: (what it holds, what reads it)}
-    "hparams.json": (CONFIG, _read_run),
+    "hparams.json": (RUN, _read_run),
     "train.log": (EVENTS, _read_log),
     "checkpoint": (LISTED, lambda path: checkpoint_files.newest_checkpoint(os.path.dirname(path))),
     "last_evaluated_step.txt": (b"2\n", _scored),

@@ -8,12 +8,7 @@ import pytest
 from t2t_lite.errors import UserError
 from t2t_lite.runs import locating
 from t2t_lite.runs.run_config import write_run_config
-
-CONFIG = {
-    "problem": "algorithmic_identity_decimal40", "model": "transformer", "hparams_set": "transformer_tiny",
-    "vocab_size": 12, "target_vocab_size": None, "vocabulary_sha256": {"inputs": "a" * 64, "targets": "b" * 64},
-    "usr_dir": "", "hparams": {"hidden_size": 8},
-}  # fmt: skip
+from tests.runs.configs import CONFIG
 
 
 def make_export(folder, models=1, steps=(7,), **facts):

@@ -24,21 +24,12 @@ from t2t_lite.runs.run_config import (
     write_run_config,
 )
 from t2t_lite.settings.config import HParams
+from tests.runs import configs
 
-CONFIG = {
-    "problem": "algorithmic_identity_decimal40",
-    "model": "transformer",
-    "hparams_set": "transformer_tiny",
-    "vocab_size": 12,
-    "target_vocab_size": None,
-    "vocabulary_sha256": {"inputs": "00", "targets": "00"},
-    "usr_dir": "",
-    "extras": {},
+CONFIG = configs.CONFIG | {
+    "extras": {}, "batches_a_step": 2, "records_sha256": "00", "several_sentences": 0.5,
     "hparams": {"hidden_size": 8, "my_own": 3},
-    "batches_a_step": 2,
-    "records_sha256": "00",
-    "several_sentences": 0.5,
-}
+}  # fmt: skip
 WRONG = [None, [], {}, "text", -1, 0, 1.5, True, 10**30, [{}], {"a": None}]
 ALSO_RIGHT = {
     "problem": ["text"], "model": ["text"], "hparams_set": ["text"], "usr_dir": ["text"], "records_sha256": ["text"],
