@@ -2,6 +2,7 @@
 
 # Nearest tests of: t2t_lite/runs/opening.py
 
+import contextlib
 import json
 
 import keras
@@ -10,7 +11,10 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite import registry
+from t2t_lite.data import batching
+from t2t_lite.data.records import Records
 from t2t_lite.decoding.predictor import Predictor
+from t2t_lite.errors import UserError
 from t2t_lite.models import TransformerEncoder
 from t2t_lite.text.vocabulary import vocabulary_sizes
 from t2t_lite.training import SmoothedCrossEntropy
@@ -39,7 +43,9 @@ FILES = {
     "qa_own": questions(),
     "masked_lm_own": "\n".join(TEXTS * 5),
     "sentence_order_own": "\n".join(TEXTS * 5),
+    "next_sentence_own": "\n\n".join("\n".join(TEXTS[i : i + 3]) for i in range(38)),
 }
+ROWS = "qa_own", "masked_lm_own", "sentence_order_own", "next_sentence_own"  # of a length
 ASKED = {"qa_own": [("what?", TEXTS[0]), ("what?", TEXTS[1])]}
 GUESSED = ["dog [MASK] 3", "[MASK] number 17"]
 
@@ -50,7 +56,7 @@ def saved(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     (folder / "a").write_text(FILES[request.param])
     problem = registry.problem(request.param)
-    rows = {"sequence_length": 40} if request.param in ("qa_own", "masked_lm_own", "sentence_order_own") else {}
+    rows = {"sequence_length": 40} if request.param in ROWS else {}
     problem.configure([str(folder / "a")], [str(folder / "a")], vocab_size=300, **rows)
     problem.generate_data(str(folder), str(folder))
     hparams = problem.model_hparams(registry.hparams("bert_tiny").of_model(TransformerEncoder).parse(SIZES))
@@ -84,20 +90,40 @@ def test_it_answers_as_the_predictor_and_so_does_its_keras_file(saved, tmp_path)
         np.testing.assert_array_equal(one, other)
 
 
+def compiled(model, problem, hparams, rate):
+    """Returns the model, compiled for `fit` with the losses of t2t-trainer."""
+    loss = "mse" if problem.task == "regression" else SmoothedCrossEntropy(0.0)
+    if hparams.sentence_classes:
+        loss = {name: SmoothedCrossEntropy(0.0) for name in ("targets", "sentence")}
+    model.compile(keras.optimizers.Adam(rate), loss)
+    return model
+
+
+@pytest.mark.few("next_sentence_own-train", "sentence_order_own-eval", "regress_own-eval")
+@pytest.mark.parametrize("split", ["train", "eval"])
+def test_the_loss_of_fit_is_that_of_the_trainer(saved, split):
+    problem, hparams, folder, run = saved
+    model, batches = TransformerEncoder.from_run(run), problem.dataset(folder, split, hparams)
+    make = batching.training_batches if split == "train" else batching.evaluation_batches
+    paths, encoders = Records(problem, folder, split).paths, problem.get_feature_encoders(folder)
+    batch = next(iter(make(problem, hparams, paths, encoders)))
+    tf.debugging.assert_equal(next(iter(batches))[0]["inputs"], batch["inputs"])
+    counts = {name: tf.cast(tf.math.count_nonzero(ids), tf.float32) for name, ids in batch.items()}
+    expected = float(mean_loss(objective_sums(model(batch), batch), counts))
+    compiled(model, problem, hparams, rate=0.0)
+    if split == "train":
+        found = model.fit(batches, steps_per_epoch=1, verbose=0).history["loss"][0]
+    else:
+        found = model.evaluate(batches.take(1), verbose=0, return_dict=True)["loss"]
+    assert found == pytest.approx(expected, rel=1e-4)
+
+
 @pytest.mark.long
 @pytest.mark.few("masked_lm_own", "classify_own")
 def test_it_is_fitted_further_and_goes_on_from_a_keras_file(saved, tmp_path):
     problem, hparams, folder, run = saved
-    model = TransformerEncoder.from_run(run)
-    loss = "mse" if problem.task == "regression" else SmoothedCrossEntropy(0.0)
-    if hparams.sentence_classes:
-        loss = {name: SmoothedCrossEntropy(0.0) for name in ("targets", "sentence")}
-    model.compile(keras.optimizers.Adam(0.003), loss)
+    model = compiled(TransformerEncoder.from_run(run), problem, hparams, rate=0.003)
     batches, dev = problem.dataset(folder, "train", hparams), problem.dataset(folder, "eval", hparams)
-    batch = next(iter(dev))[0]
-    counts = {name: tf.cast(tf.math.count_nonzero(ids), tf.float32) for name, ids in batch.items()}
-    of_trainer = mean_loss(objective_sums(model(batch), batch), counts)
-    np.testing.assert_allclose(np.ravel(model.evaluate(dev.take(1), verbose=0))[0], of_trainer, rtol=1e-4)
     before = model.evaluate(dev, verbose=0)
     model.fit(batches, steps_per_epoch=20, verbose=0)
     after = model.evaluate(dev, verbose=0)
@@ -107,3 +133,12 @@ def test_it_is_fitted_further_and_goes_on_from_a_keras_file(saved, tmp_path):
     np.testing.assert_allclose(np.ravel(kept.evaluate(dev, verbose=0)), np.ravel(after), rtol=1e-5)
     kept.fit(batches, steps_per_epoch=1, verbose=0)
     assert int(kept.optimizer.iterations) == 21
+
+
+@pytest.mark.few("masked_lm_own")
+def test_replicas_among_which_masked_ids_cannot_be_shared_out_are_refused(saved):
+    problem, _, folder, _ = saved
+    masks = problem.name in ("masked_lm_own", "sentence_order_own", "next_sentence_own")
+    refused = pytest.raises(UserError, match="masked ids over 2 replicas") if masks else contextlib.nullcontext()
+    with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope(), refused:
+        problem.dataset(folder)
