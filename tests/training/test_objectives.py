@@ -1,4 +1,6 @@
-"""The objective of several features and costs; tests/training/test_losses.py has the loss of each."""
+"""The loss of a feature by its definition and automatic differentiation; the objective of several, and costs."""
+
+# Nearest tests of: t2t_lite/training/losses.py
 
 import numpy as np
 import pytest
@@ -6,7 +8,7 @@ import tensorflow as tf
 
 from t2t_lite.errors import UserError
 from t2t_lite.training.losses import cross_entropy
-from t2t_lite.training.objectives import mean_loss, named_outputs, objective_sums
+from t2t_lite.training.objectives import mean_loss, objective_sums
 
 RNG = np.random.default_rng(0)
 BATCH = {
@@ -15,6 +17,8 @@ BATCH = {
     "label": np.array([2, 0]),
 }
 LOGITS = {"targets": RNG.normal(size=(2, 4, 7)).astype("float32"), "label": RNG.normal(size=(2, 3)).astype("float32")}
+OF_TOKENS = RNG.normal(size=(3, 4, 7)).astype("float32")
+TARGETS = np.array([[3, 4, 1, 0], [5, 1, 0, 0], [2, 2, 6, 1]], "int32")
 COSTS = {"inputs": np.array([[1.0, 2.0, 4.0], [8.0, 16.0, np.nan]], "float32")}
 
 
@@ -40,11 +44,6 @@ def test_the_loss_divides_each_feature_by_its_own_count():
     assert float(mean_loss(sums, counts)) == pytest.approx(float(sums.objective["targets"]) / 5 + 31.0 / 10)
 
 
-def test_plain_logits_are_of_the_targets():
-    logits, costs = named_outputs(LOGITS["targets"])
-    assert logits == {"targets": LOGITS["targets"]} and costs == {}
-
-
 @pytest.mark.parametrize(
     "outputs, message",
     [
@@ -56,3 +55,30 @@ def test_plain_logits_are_of_the_targets():
 def test_outputs_that_do_not_fit_the_batch_are_named(outputs, message):
     with pytest.raises(UserError, match=message):
         objective_sums(outputs, BATCH)
+
+
+def by_definition(logits, smoothing):
+    """-Σ q log p less its smallest value, with q = 1 - ε on the label and ε / (V - 1) elsewhere."""
+    log_p = tf.nn.log_softmax(logits)
+    size = logits.shape[-1]
+    q = np.where(np.eye(size)[TARGETS], 1 - smoothing, smoothing / (size - 1)).astype("float32")
+    entropy = -np.sum(q * np.log(np.where(q > 0, q, 1)), -1)
+    return tf.reduce_sum((-tf.reduce_sum(q * log_p, -1) - entropy) * (TARGETS != 0))
+
+
+@pytest.mark.parametrize("keeps_softmax", [True, False])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.4])
+def test_equals_the_definition_and_its_gradient(smoothing, keeps_softmax):
+    logits = tf.constant(OF_TOKENS)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(logits)
+        objective, nats = cross_entropy(logits, tf.constant(TARGETS), smoothing, keeps_softmax)
+        expected = by_definition(logits, smoothing)
+    np.testing.assert_allclose((objective, nats), (expected, by_definition(logits, 0.0)), rtol=1e-5)
+    np.testing.assert_allclose(tape.gradient(objective, logits), tape.gradient(expected, logits), atol=1e-6)
+
+
+@pytest.mark.parametrize("keeps_softmax", [True, False])
+def test_large_logits_do_not_overflow(keeps_softmax):
+    objective, nats = cross_entropy(tf.constant(OF_TOKENS * 1e4), tf.constant(TARGETS), 0.1, keeps_softmax)
+    assert np.isfinite(objective) and np.isfinite(nats)
