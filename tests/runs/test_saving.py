@@ -14,10 +14,9 @@ from t2t_lite.bin import t2t_decoder
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.scores import corpus_bleu
 from t2t_lite.models import Transformer
-from t2t_lite.models.arguments import constructor_arguments, model_hparams
+from t2t_lite.models.arguments import model_hparams
 from t2t_lite.training import BleuCallback, MaskedAccuracy, SmoothedCrossEntropy
 from tests.layers.equations import array
-from tests.layers.kinds import RELATIVE_VALUES
 
 WORDS = ["red", "house", "old", "green", "tree", "new"], ["rot", "Haus", "alt", "grün", "Baum", "neu"]
 SMALL = {
@@ -186,19 +185,3 @@ def test_what_does_not_fit_is_named(fitted, run, tmp_path):
         own.build()
         own.save_run(str(tmp_path / "a"), **settings)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.slow
-def test_hyperparameters_follow_from_a_model():
-    """tests/models/test_arguments.py has each of them."""
-    options = {"self_attention": RELATIVE_VALUES, "activation": keras.activations.gelu, "dtype": "mixed_bfloat16"}
-    model = Transformer(20, **SMALL, **options)
-    hparams = model_hparams(model, registry.hparams("transformer_tiny"))
-    made = Transformer(20, **constructor_arguments(hparams, Transformer))
-    assert made.get_config() | {"name": ""} == model.get_config() | {"name": ""}
-
-
-def test_a_problem_without_examples_of_the_length_has_no_batches(fitted):
-    """tests/data/test_records.py has its batches."""
-    with pytest.raises(UserError, match="none of the 120 training examples"):
-        fitted[1].dataset(fitted[2], "train", registry.hparams("transformer_tiny").parse("max_length=1"))

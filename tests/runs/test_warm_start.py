@@ -170,41 +170,34 @@ def test_bytes_and_special_ids_go_by_their_piece(tmp_path, monkeypatch):
     assert len(set(ids)) == 256 and ids[0] != 2
 
 
-def test_a_head_of_other_classes_is_new_and_its_pooler_is_not(tmp_path, caplog):
+def classifier(encoders, count):
+    """The config of a classifier of `count` classes, and a model of it."""
     hparams = registry.hparams("bert_tiny").of_model(registry.model("transformer_encoder"))
     hparams = hparams.parse("num_hidden_layers=1,hidden_size=8,filter_size=8,num_heads=2,head=class")
-    encoders = vocabulary(tmp_path / "run", OLD, is_shared=True)
-    two = config(encoders) | {"model": "transformer_encoder", "hparams": hparams.values(), "target_vocab_size": 3}
-    old, same, four = (build_model(two | {"target_vocab_size": 1 + count}) for count in (2, 2, 4))
-    write_run_config(str(tmp_path / "run"), two)
-    tf.train.Checkpoint(model=trackable_weights(old)).write(str(tmp_path / "run" / "model.ckpt-7"))
-    assert "warm_start_new" not in warm_start(str(tmp_path / "run"), same, encoders)
-    with caplog.at_level("INFO", "t2t_lite"):
-        new = warm_start(str(tmp_path / "run"), four, encoders)["warm_start_new"]
-    assert f"initial values: {', '.join(new)}" in caplog.text
-    assert new == sorted(name for name in values(four) if name.startswith("class_head/dense/")) != []
-    for name, value in values(old).items():
-        np.testing.assert_array_equal(values(same)[name], value)
-        if name not in new:
-            np.testing.assert_array_equal(values(four)[name], value)
+    facts = config(encoders) | {"model": "transformer_encoder", "hparams": hparams.values()}
+    facts |= {"target_vocab_size": 1 + count}
+    return facts, build_model(facts)
 
 
-def test_a_head_of_renamed_classes_is_new(tmp_path, monkeypatch):
-    """As many classes as before, but other ones: columns of the head would go to the wrong classes by position."""
-    hparams = registry.hparams("bert_tiny").of_model(registry.model("transformer_encoder"))
-    hparams = hparams.parse("num_hidden_layers=1,hidden_size=8,filter_size=8,num_heads=2,head=class")
+@pytest.mark.parametrize(
+    ("labels", "is_new"), [(["no", "yes"], False), (["aye", "no"], True), (["no", "yes", "maybe"], True)]
+)
+def test_a_head_of_other_classes_is_new_and_its_pooler_is_not(tmp_path, monkeypatch, caplog, labels, is_new):
+    """Also of as many classes: columns of the head would go to the wrong classes by position."""
     encoders = vocabulary(tmp_path / "run", OLD, is_shared=True) | {"targets": ClassLabelEncoder(["no", "yes"])}
     monkeypatch.setattr("t2t_lite.runs.warm_start.encoders_of", lambda *_: encoders)
-    facts = config(encoders) | {"model": "transformer_encoder", "hparams": hparams.values()}
+    facts, old = classifier(encoders, 2)
     write_run_config(str(tmp_path / "run"), facts)
-    tf.train.Checkpoint(model=trackable_weights(build_model(facts))).write(str(tmp_path / "run" / "model.ckpt-7"))
-    for labels, is_new in ((["no", "yes"], False), (["aye", "no"], True)):
-        model = build_model(facts)
-        drawn = values(model)
-        new = warm_start(str(tmp_path / "run"), model, encoders | {"targets": ClassLabelEncoder(labels)})
-        heads = sorted(name for name in drawn if name.startswith("class_head/dense/"))
-        assert new.get("warm_start_new", []) == heads * is_new and heads
-        assert np.array_equal(values(model)[heads[-1]], drawn[heads[-1]]) == is_new
+    tf.train.Checkpoint(model=trackable_weights(old)).write(str(tmp_path / "run" / "model.ckpt-7"))
+    _, model = classifier(encoders, len(labels))
+    drawn = values(model)
+    with caplog.at_level("INFO", "t2t_lite"):
+        found = warm_start(str(tmp_path / "run"), model, encoders | {"targets": ClassLabelEncoder(labels)})
+    heads = sorted(name for name in drawn if name.startswith("class_head/dense/"))
+    assert found.get("warm_start_new", []) == heads * is_new and heads
+    assert (f"initial values: {', '.join(heads)}" in caplog.text) == is_new
+    for name, value in values(model).items():
+        np.testing.assert_array_equal(value, (drawn if name in heads and is_new else values(old))[name])
 
 
 def test_what_does_not_fit_is_named(tmp_path):

@@ -125,25 +125,6 @@ def test_signals_have_their_effect_while_machines_are_waited_for_and_after():
         assert (done.returncode, done.stdout, done.stderr) == (-number, said, "")
 
 
-@pytest.mark.long
-@pytest.mark.slow  # imports TensorFlow
-def test_the_wait_for_machines_ends_in_tensorflow_itself():
-    task = {"cluster": {"worker": ["127.0.0.1:1", f"127.0.0.1:{_free_port()}"]}, "task": {"type": "worker", "index": 1}}
-    program = (
-        "import tensorflow as tf\nfrom t2t_lite.training.cluster import ended_after\n"
-        "with ended_after(2, '127.0.0.1:1'): tf.distribute.MultiWorkerMirroredStrategy()\n"
-    )
-    environment = os.environ | {"TF_CONFIG": json.dumps(task)}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, env=environment)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("TF_CONFIG: 127.0.0.1:1 did not join within 2 s.")
-
-
-def _free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
 def test_the_worker_that_an_error_speaks_of():
     cluster = Cluster(("a:1", "b:2", "c:3"), 0)
     message = "/job:worker/replica:0/task:0: Collective ops is aborted by: /job:worker/replica:0/task:2 is down"

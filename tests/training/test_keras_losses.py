@@ -123,12 +123,6 @@ def test_config_round_trip(kind, arguments):
         assert getattr(copy, name) == value
 
 
-def test_a_config_without_reduction_is_the_mean():
-    """As files written by earlier versions have it."""
-    config = {"name": "smoothed_cross_entropy", "dtype": "float32", "label_smoothing": 0.1}
-    assert SmoothedCrossEntropy.from_config(config).reduction == "sum_over_batch_size"
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_the_dtype_is_that_of_the_result(dtype):
     found = SmoothedCrossEntropy(0.1, dtype=dtype)(TARGETS, LOGITS)
