@@ -125,7 +125,7 @@ def wait_for_names(cluster, seconds):
     end, said = time.monotonic() + seconds, False
     for address in cluster.workers:
         host, _, port = address.rpartition(":")
-        while not _is_known(host.strip("[]"), int(port), end):
+        while not _is_known(host.strip("[]"), int(port)):
             if time.monotonic() >= end:
                 raise UserError(
                     f"TF_CONFIG: {host}: no machine of this name was found within {seconds:g} s. Check the name, and "
@@ -137,18 +137,12 @@ def wait_for_names(cluster, seconds):
             time.sleep(min(SECONDS_BETWEEN_TRIES, max(0, end - time.monotonic())))
 
 
-def _is_known(host, port, end):
-    """Returns whether a machine's name can be resolved before the time `end`. The lookup runs in a thread."""
-    found = []
-
-    def look_up():
-        with contextlib.suppress(OSError, UnicodeError):
-            found.extend(socket.getaddrinfo(host, port))
-
-    thread = threading.Thread(target=look_up, daemon=True)
-    thread.start()
-    thread.join(max(0.1, end - time.monotonic()))
-    return bool(found)
+def _is_known(host, port):
+    """Returns whether a machine's name can be resolved. The resolver has a time limit of its own, some seconds."""
+    try:
+        return bool(socket.getaddrinfo(host, port))
+    except (OSError, UnicodeError):
+        return False
 
 
 @contextlib.contextmanager

@@ -77,22 +77,15 @@ def test_names_are_waited_for_but_not_for_ever(monkeypatch, caplog):
 
     def look_up(host, port):
         tries.append(host)
-        if host == "late" and len(tries) < 4:
+        if host == "never" or (host == "late" and len(tries) < 4):
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        if host == "never":
-            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        if host == "slow":
-            time.sleep(2)
         return [1]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     wait_for_names(Cluster(("here:1", "late:2"), 0), 30)
     assert caplog.text.count("waiting at most 30 s until the name late ") == 1 and len(tries) == 4
-    for name in ("never", "slow"):
-        begin = time.monotonic()
-        with pytest.raises(UserError, match=rf"TF_CONFIG: {name}: .* 0\.3 s"):
-            wait_for_names(Cluster(("here:1", f"{name}:2"), 0), 0.3)
-        assert time.monotonic() - begin < 1.5
+    with pytest.raises(UserError, match=r"TF_CONFIG: never: .* 0\.3 s"):
+        wait_for_names(Cluster(("here:1", "never:2"), 0), 0.3)
 
 
 def test_machines_are_waited_for_but_not_for_ever():
