@@ -185,10 +185,7 @@ class HParams(DeclaredHParams):
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
         """Parses the JSON written by `to_json`. Raises `UserError` if the JSON is not an object of hyperparameters."""
-        values = parse_json(text, "hyperparameters")
-        if not isinstance(values, dict):
-            raise UserError(f"hyperparameters: expected a JSON object, got {type(values).__name__}.")
-        return cls.from_dict(values)
+        return cls.from_dict(parse_json(text, "hyperparameters", schema=dict))
 
 
 _SETTINGS = settings_of(HParams)

@@ -85,7 +85,8 @@ class SearchOptions:
                 f"stop={typed_text(stop)}: expected at most {_MOST_STOPS} texts of 1 to {_LONGEST_STOP} characters."
             )
         is_text = all(isinstance(one, str) and one and "\ufffd" not in one for one in banned)
-        if not is_text or len(banned) > _MOST_BANNED or _size(banned) > _MOST_BANNED_BYTES:
+        size = len("".join(banned).encode("utf-8", "surrogatepass")) if is_text else 0
+        if not is_text or len(banned) > _MOST_BANNED or size > _MOST_BANNED_BYTES:
             raise UserError(
                 f"banned_texts={typed_text(banned)}: expected at most {_MOST_BANNED} non-empty texts without U+FFFD, "
                 f"with {_MOST_BANNED_BYTES:,} bytes in total."
@@ -119,7 +120,3 @@ def kept_settings(options, names):
 
 def _as_list(given):
     return list(given) if isinstance(given, list | tuple) else [given]
-
-
-def _size(texts):
-    return len("".join(texts).encode("utf-8", "surrogatepass"))

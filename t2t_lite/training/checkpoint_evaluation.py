@@ -84,11 +84,10 @@ class CheckpointEvaluation:
         seen, unreadable, last_news, self._error = set(), set(), time.monotonic(), None
         evaluations = []
         while True:
-            times = {path: _time_of(f"{path}.index") for path in list_checkpoints(self._output_dir)}
-            present = {path: changed for path, changed in times.items() if changed is not None}
-            unreadable &= {*present.items()}  # forget unreadable checkpoints that were deleted or rewritten
-            found = {path: changed for path, changed in present.items() if (path, changed) not in seen}
-            for path, changed in sorted(found.items(), key=lambda item: checkpoint_step(item[0])):
+            times = [(path, _time_of(f"{path}.index")) for path in list_checkpoints(self._output_dir)]
+            present = {(path, changed) for path, changed in times if changed is not None}
+            unreadable &= present  # forget unreadable checkpoints that were deleted or rewritten
+            for path, changed in sorted(present - seen, key=lambda item: checkpoint_step(item[0])):
                 metrics = self._evaluate_if_readable(path, changed, is_last_try=(path, changed) in unreadable)
                 if metrics is None and tf.io.gfile.exists(f"{path}.index") and (path, changed) not in unreadable:
                     unreadable.add((path, changed))
