@@ -209,28 +209,12 @@ def test_multistep_adam_given_again_is_no_change(of_set, changes, monkeypatch):
     assert other == made.parse("gradient_accumulation_steps=16")
 
 
-def test_the_folder_of_a_lock_is_as_it_was(tmp_path):
-    with pytest.raises(ZeroDivisionError), locked(str(tmp_path / "a" / "b")):
-        assert (tmp_path / "a" / "b" / ".lock").exists()
-        raise ZeroDivisionError
-    assert list(tmp_path.iterdir()) == []
-    with locked(str(tmp_path / "a" / "b")):
-        (tmp_path / "a" / "b" / "train.log").write_text("")
-    assert [path.name for path in tmp_path.rglob("*")] == ["a", "b", "train.log"]
-
-
 def test_a_second_trainer_is_refused(tmp_path):
     """Afterwards the folder is free; tests/files/test_folders.py has another process."""
     for _ in range(2):
         refused = pytest.raises(UserError, match=f"another trainer .process {os.getpid()}. is using")
         with locked(str(tmp_path)), refused, locked(str(tmp_path)):
             pass
-
-
-def test_a_folder_that_cannot_be_made(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="a file is in the way"), locked(str(tmp_path / "file" / "run")):
-        pass
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data import sharding
 from t2t_lite.data.problem import Problem
-from t2t_lite.errors import UserError
-from t2t_lite.evaluation.metrics import lower_is_better, metric_names
+from t2t_lite.evaluation.metrics import metric_names
 from t2t_lite.settings.config import HParams
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder, RealEncoder
 from t2t_lite.text.vocabulary import TextEncoder
@@ -119,21 +118,3 @@ def test_a_metric_gets_all_answers_of_the_set(task, tmp_path):
         found.append([metrics[name] for name in problem.eval_metrics()])
     assert found[0] == pytest.approx(found[1])
     assert set(metric_names(problem, HPARAMS)) == set(metrics)
-
-
-def test_metrics_of_answers_are_known_before_training(monkeypatch):
-    assert lower_is_better("wrong_answers") and not lower_is_better("mcc")
-    problem = Asked("classification")
-    monkeypatch.setattr(problem, "eval_metrics", lambda: ["pearson"])
-    with pytest.raises(UserError, match=r": pearson is not a metric of the task classification\."):
-        metric_names(problem, HPARAMS)
-    problem.task = "sequence_to_sequence"
-    with pytest.raises(UserError, match=r" is not a metric of the task sequence_to_sequence\."):
-        metric_names(problem, HPARAMS)
-
-
-def test_a_hyperparameter_adds_metrics_to_those_of_the_problem():
-    problem, hparams = Asked("classification"), HPARAMS.override_from_dict({"eval_metrics": "mcc/f1_binary"})
-    assert metric_names(problem, hparams) == ("loss", "perplexity", "wrong_answers", "f1_binary", "mcc")
-    with pytest.raises(UserError, match=r"eval_metrics: metrics: 'f1_binari' is not registered\. Nearest: f1_binary"):
-        metric_names(problem, HPARAMS.override_from_dict({"eval_metrics": "f1_binari"}))

@@ -195,15 +195,6 @@ def test_a_run_of_an_unknown_language_without_spaces_is_warned_once(paths, caplo
     assert caplog.text.count("--tokenization=zh") == 1
 
 
-def test_metrics_of_outputs_need_outputs():
-    problem, hparams = Problem(), HParams(eval_metrics="token_accuracy/chrf")
-    problem.eval_decode_metric = None
-    with pytest.raises(UserError, match=r"eval_metrics=chrf: .* texts, .* of problem do not decode outp"):
-        metric_names(problem, hparams)
-    with pytest.raises(UserError, match="eval_tokenization=13b: expected one of "):
-        metric_names(Problem(), HParams(eval_tokenization="13b"))
-
-
 @pytest.mark.slow
 def test_an_empty_split_is_an_error(tmp_path):
     path = tmp_path / "none"
@@ -243,18 +234,3 @@ def test_own_metrics_are_sums_over_all_batches_or_scores_of_outputs(paths):
     accuracy, diagonal, wrong = (metrics[name] for name in Own().eval_metrics())
     assert 0 < accuracy == pytest.approx(diagonal) == 1 - wrong < 1
     assert metrics["same_length"] == 1.0 and len(texts) == 5
-
-
-@pytest.mark.parametrize(
-    "names, score, words",
-    [
-        (["token_acuracy"], "bleu", "problem: eval_metrics: metrics: 'token_acuracy' is not registered. .*token_acc"),
-        (["bleu"], "bleu", "problem: eval_metrics has bleu, a metric for texts. Expected a metric for logits"),
-        ([], "accuracy", "problem: eval_decode_metric has accuracy, a metric for logits"),
-    ],
-)
-def test_metrics_of_another_kind_are_refused(names, score, words):
-    problem = Problem()
-    problem.eval_metrics, problem.eval_decode_metric = lambda: names, score
-    with pytest.raises(UserError, match=words):
-        metric_names(problem, HPARAMS)

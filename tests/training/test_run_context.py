@@ -11,8 +11,6 @@ import tensorflow as tf
 from keras import ops
 
 from t2t_lite import registry
-from t2t_lite.errors import UserError
-from t2t_lite.layers import TransformerStack
 from t2t_lite.training.objectives import objective_sums
 from t2t_lite.training.run_context import generator_states, unsaved_state
 from tests.training.runs import Small, log, small_trainer
@@ -112,14 +110,3 @@ def test_known_layers_are_not_looked_into(monkeypatch):
     step = make_step(settings(dropout=0.1))
     monkeypatch.setattr(step, "graph", lambda: pytest.fail("it was traced"))
     assert generator_states(step.model) == {} and unsaved_state(step) == []
-
-
-@pytest.mark.parametrize(
-    ("inner", "words"),
-    [(lambda: Adding(name="mine"), "Adding .mine."), (lambda: keras.layers.GaussianNoise(0.1), "GaussianNoise")],
-)
-def test_what_cannot_be_computed_again_is_refused(inner, words):
-    stack = TransformerStack([keras.Sequential([keras.layers.Dense(4), inner()])], recompute=True)
-    with pytest.raises(UserError, match=f"recompute_grad: .*{words}.* Expected recompute_grad=False"):
-        stack(np.ones((1, 2, 4), "float32"), training=True)
-    stack(np.ones((1, 2, 4), "float32"), training=False)
