@@ -14,19 +14,16 @@ from t2t_lite.files.file_errors import translated
 from t2t_lite.files.safe_json import check_schema, parse_json
 
 # The types of the fields that are read; docs/train_log.md lists all fields.
-_OF_TEXTS = ("bleu", "chrf", "chrf++", "ter")
-_MEASURES = (
-    "loss", "perplexity", "token_accuracy", *_OF_TEXTS, "exact_sequence_accuracy", "learning_rate",
-    "target_tokens_per_second", "value",
-)  # fmt: skip
 _COUNTS = ("step", "best_step", "sentences", "data_batch")
-_LINE = (
-    {"event": str, "step": int}
-    | {f"{name}?": int for name in _COUNTS[1:]}
-    | {f"{name}?": float | None for name in _MEASURES}
-    | {f"{name}_signature?": str | None for name in _OF_TEXTS}
-    | {"split?": str, "metric?": str, "settings?": dict | None}
-)
+_MEASURES = (
+    "loss?", "perplexity?", "token_accuracy?", "bleu?", "chrf?", "chrf++?", "ter?", "exact_sequence_accuracy?",
+    "learning_rate?", "target_tokens_per_second?", "value?",
+)  # fmt: skip
+_SIGNATURES = ("bleu_signature?", "chrf_signature?", "chrf++_signature?", "ter_signature?")
+_LINE = {
+    "event": str, "step": int, "best_step?": int, "sentences?": int, "data_batch?": int, "split?": str, "metric?": str,
+    "settings?": dict | None, **dict.fromkeys(_MEASURES, float | None), **dict.fromkeys(_SIGNATURES, str | None),
+}  # fmt: skip
 _LINES = {"best": {"best_step": int, "metric": str, "value": float}, "checkpoint": {"data_batch": int}}
 
 
