@@ -10,7 +10,6 @@ import pytest
 
 import t2t_lite
 from t2t_lite import registry
-from t2t_lite.bin import t2t_decoder
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.scores import corpus_bleu
 from t2t_lite.models import Transformer
@@ -108,21 +107,6 @@ def run(fitted, data):
     checkpoint = model.save_run(str(data / "run"), problem=problem, data_dir=folder)
     assert checkpoint == str(data / "run" / "model.ckpt-40")
     return data / "run"
-
-
-@pytest.mark.slow
-def test_a_command_opens_it(eager, run, tmp_path):
-    source, target = tmp_path / "source.txt", tmp_path / "target.txt"
-    source.write_text("red house\n\nold green tree\n")
-    short = "--decode_hparams=beam_size=1,extra_length=2"
-    flags = [f"--output_dir={run}", f"--decode_from_file={source}", f"--decode_to_file={target}", short]
-    assert t2t_decoder.main(flags) == 0
-    lines = target.read_text().splitlines()
-    assert len(lines) == 3 and lines[1] == ""
-    translator = t2t_lite.Translator.load(run)
-    texts = ["red house", "", "old green tree"]
-    assert [t.text for t in translator.translate(texts, beam_size=1, extra_length=2)] == lines
-    assert translator.run.step == 40
 
 
 @pytest.mark.slow

@@ -36,10 +36,10 @@ WITHOUT_OUTPUTS = HPARAMS.replace("eval_decode_examples=3", "eval_decode_example
 
 @pytest.fixture(scope="module")
 def whole(data_dir, tmp_path_factory):
-    """A run of seven steps without a break, with evaluations."""
+    """A run of seven steps without a break, with evaluations, and the metrics of the last one."""
     folder = tmp_path_factory.mktemp("whole")
-    metrics = trainer(data_dir, folder, evaluates=True).train(7)
-    return folder, metrics
+    own = {"best_checkpoint_metric": "token_accuracy", "usr_dir": "of_mine", "flags_text": "--x=1\n"}
+    return folder, trainer(data_dir, folder, evaluates=True, **own).train(7)
 
 
 def test_what_a_run_leaves(whole):
@@ -48,7 +48,11 @@ def test_what_a_run_leaves(whole):
     assert any(name.startswith("events.out.tfevents") for name in os.listdir(folder))
     config = json.loads((folder / "hparams.json").read_text())
     assert (config["problem"], config["model"], config["hparams_set"]) == (PROBLEM, "transformer", "transformer_tiny")
-    assert config["hparams"]["hidden_size"] == 16
+    assert (config["hparams"]["hidden_size"], config["hparams"]["random_seed"]) == (16, 429459)
+    assert (config["vocab_size"], config["target_vocab_size"], config["batches_a_step"]) == (12, None, 1)
+    assert config["usr_dir"] == os.path.abspath("of_mine") and (folder / "flags.txt").read_text() == "--x=1\n"
+    encoders = registry.problem(PROBLEM).get_feature_encoders("")
+    assert config["vocabulary_sha256"] == {side: encoder.fingerprint for side, encoder in encoders.items()}
     assert checkpoints(folder) == ["model.ckpt-3", "model.ckpt-6", "model.ckpt-7"]
     assert set(metrics) == {"loss", "perplexity", "token_accuracy", "exact_sequence_accuracy"}
     assert metrics["perplexity"] == pytest.approx(np.exp(metrics["loss"]), rel=1e-5)  # six digits
@@ -58,11 +62,18 @@ def test_what_a_run_leaves(whole):
     assert [line["step"] for line in progress] == [2, 4, 6, 7]
     for line in progress:
         assert line["loss"] > 0 and line["target_tokens_per_step"] <= 256 and 0 <= line["padding"] < 1
+    best = [line for line in lines if line["event"] == "best"]
+    assert {line["metric"] for line in best} == {"token_accuracy"}
+    assert open_run(str(folder / "best")).step == best[-1]["best_step"]
 
 
-def test_settings_are_remembered(data_dir, whole):
-    metrics = Trainer(data_dir=data_dir, output_dir=str(whole[0])).evaluate()
+def test_settings_are_remembered_unless_others_are_given(data_dir, whole):
+    metrics, one = (
+        Trainer(data_dir=pathlib.Path(data_dir), output_dir=whole[0], **more).evaluate()
+        for more in ({}, arguments(eval_steps=1))
+    )
     assert metrics == pytest.approx(whole[1], rel=1e-5)
+    assert one["loss"] != pytest.approx(metrics["loss"], rel=1e-5)
 
 
 def test_a_moving_average_is_what_is_evaluated_and_before_the_first_step_the_model(data_dir, tmp_path):
@@ -85,47 +96,6 @@ def test_every_dtype_trains(data_dir, tmp_path, dtype):
     small_trainer(data_dir, tmp_path, f"{HPARAMS},dtype_policy={dtype},clip_grad_norm=1").train(2)
     (line,) = log(tmp_path, "progress")
     assert np.isfinite([line["loss"], line["gradient_norm"]]).all() and line["gradient_norm"] > 0
-
-
-@pytest.fixture(scope="module")
-def run(data_dir, tmp_path_factory):
-    """A run of four steps with settings that are not the usual ones, and the metrics of its last evaluation."""
-    folder = tmp_path_factory.mktemp("run")
-    metrics = small_trainer(
-        data_dir, folder, WITHOUT_OUTPUTS, evaluates=True, best_checkpoint_metric="token_accuracy", eval_steps=1,
-        keep_checkpoint_max=0, usr_dir="of_mine", flags_text="--x=1\n",
-    ).train(4)  # fmt: skip
-    return folder, metrics
-
-
-def test_evaluations_are_of_so_many_batches_and_at_their_steps_alone(run, data_dir):
-    folder, metrics = run
-    logged = log(folder, "evaluation")
-    assert [line["step"] for line in logged] == [3, 4] and checkpoints(folder) == [f"model.ckpt-{n}" for n in (3, 4)]
-    assert metrics["loss"] == pytest.approx(logged[-1]["loss"], rel=1e-5)
-    one, every = (
-        Trainer(data_dir=pathlib.Path(data_dir), output_dir=folder, **arguments(eval_steps=n)).evaluate()
-        for n in (1, 0)
-    )
-    assert one["loss"] == pytest.approx(metrics["loss"], rel=1e-5)
-    assert every["loss"] != pytest.approx(metrics["loss"], rel=1e-5)
-
-
-def test_the_best_is_by_the_metric_that_was_asked_for(run):
-    lines = log(run[0], "best")
-    assert lines and {line["metric"] for line in lines} == {"token_accuracy"}
-    assert open_run(str(run[0] / "best")).step == lines[-1]["best_step"]
-
-
-def test_what_is_remembered_for_later_commands(run):
-    folder, _ = run
-    assert (folder / "flags.txt").read_text() == "--x=1\n"
-    config = json.loads((folder / "hparams.json").read_text())
-    assert config["hparams"]["random_seed"] == 429459
-    assert config["usr_dir"] == os.path.abspath("of_mine")
-    assert (config["vocab_size"], config["target_vocab_size"], config["batches_a_step"]) == (12, None, 1)
-    encoders = registry.problem(PROBLEM).get_feature_encoders("")
-    assert config["vocabulary_sha256"] == {side: encoder.fingerprint for side, encoder in encoders.items()}
 
 
 def test_the_first_weights_follow_from_the_seed(data_dir, tmp_path):

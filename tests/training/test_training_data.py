@@ -139,17 +139,13 @@ def test_a_model_has_positions_for_the_longest_rows():
     check_lengths(keras.Model(), 0, ["targets"])
 
 
-def test_a_model_reads_what_the_problem_has():
+def test_a_model_and_a_problem_fit_each_other():
     sizes = {"hidden_size": 8, "filter_size": 8, "num_heads": 2, "num_layers": 1}
     check_reads(TransformerEncoder(50, **sizes), Uneven())
     with pytest.raises(UserError, match=r"reads inputs, targets, sentence.* training_data_uneven has "):
         check_reads(TransformerEncoder(50, sentence_classes=2, **sizes), Uneven())
     with pytest.raises(UserError, match="whose targets are a row of ids per example"):
         check_reads(TransformerEncoder(50, target_vocab_size=3, head="class", **sizes), Uneven())
-
-
-def test_a_model_that_generates_is_not_for_the_problems_of_encoders():
-    sizes = {"hidden_size": 8, "filter_size": 8, "num_heads": 2, "num_layers": 1}
     problem = registry.problem("masked_lm_own")
     check_reads(TransformerEncoder(50, **sizes), problem)
     with pytest.raises(UserError, match=r"TransformerLM generates .*masked_lm_own.*--model=transformer_encoder\."):
