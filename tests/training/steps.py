@@ -52,16 +52,24 @@ def settings(optimizer="sgd", dropout=0.0, accumulation=1, more=""):
     )
 
 
-def make_step(hparams, replicas=1, model="transformer", xla_compile=False):
+def step_of(make, hparams, replicas=1, **more):
+    """Returns the step of the model that `make` returns, with its weights."""
     chosen = choose_replicas(0, replicas)
     keras.utils.set_random_seed(1)
     with chosen.scope():
-        model = registry.model(model).from_hparams(hparams, VOCAB)
-        if not model.weights:
-            model({"targets": np.ones((1, 1), "int32")})
-        optimizer = make_optimizer(hparams, 100)
+        model, optimizer = make(), make_optimizer(hparams, 100)
         optimizer.build(model.trainable_variables)
-    return TrainStep(model, optimizer, chosen, hparams, xla_compile)
+    return TrainStep(model, optimizer, chosen, hparams, **more)
+
+
+def make_step(hparams, replicas=1, model="transformer", xla_compile=False):
+    def make():
+        made = registry.model(model).from_hparams(hparams, VOCAB)
+        if not made.weights:
+            made({"targets": np.ones((1, 1), "int32")})
+        return made
+
+    return step_of(make, hparams, replicas, xla_compile=xla_compile)
 
 
 def placed(step, batches, first=0):

@@ -8,12 +8,9 @@ import pytest
 
 from t2t_lite import registry
 from t2t_lite.models.arguments import constructor_parameters
-from t2t_lite.training.distribution import choose_replicas
-from t2t_lite.training.optimization.optimizers import make_optimizer
-from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import StepBatches
 from tests.models.every_model import ROWS
-from tests.training.steps import assert_same_gradients, row_gradients
+from tests.training.steps import assert_same_gradients, row_gradients, step_of
 
 RECOMPUTED = [
     name for name, row in ROWS.items() if "recompute_grad" in constructor_parameters(registry.model(row.name))
@@ -44,16 +41,13 @@ def trained(row, replicas, accumulation):
         "optimizer=sgd,learning_rate_schedule=constant,learning_rate_constant=0.1,label_smoothing=0,"
         f"gradient_accumulation_steps={accumulation}"
     )
-    chosen, batch = choose_replicas(0, replicas), row.batch()
-    with chosen.scope():
-        model, optimizer = row.make(dropout=0.3), make_optimizer(hparams, 100)
-        optimizer.build(model.trainable_variables)
+    batch = row.batch()
     features = {feature: ids.ndim for feature, ids in batch.items()}
-    step = TrainStep(model, optimizer, chosen, hparams, features=features)
-    before = [weight.numpy() for weight in model.trainable_weights]
+    step = step_of(lambda: row.make(dropout=0.3), hparams, replicas, features=features)
+    before = [weight.numpy() for weight in step.model.trainable_weights]
     for first in (0, 8):
         step(step.place(StepBatches([batch, *(row.alone(batch, (first + n) % 3) for n in range(7))], first)))
-    return before, [weight.numpy() for weight in model.trainable_weights]
+    return before, [weight.numpy() for weight in step.model.trainable_weights]
 
 
 @pytest.mark.long

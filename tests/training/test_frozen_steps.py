@@ -5,16 +5,11 @@
 import numpy as np
 import pytest
 
-from t2t_lite.training.training_data import StepBatches
-from tests.training.steps import make_step, settings, stream
+from tests.training.steps import make_step, placed, settings, stream
 
 pytestmark = pytest.mark.slow  # steps are traced
 
 LORA = ",lora_rank=2,lora_alpha=4"
-
-
-def take(step, batches):
-    return step(step.place(StepBatches(batches, 0)))
 
 
 def products(step):
@@ -43,7 +38,7 @@ def test_what_is_frozen_stays_as_it_was_and_costs_nothing(more, trained):
     step = make_step(settings("adam", more=more))
     model, before = step.model, values(step.model)
     for _ in range(3):
-        metrics = take(step, stream()[:1])
+        metrics = step(placed(step, stream()[:1]))
     after, frozen = values(model), {w.path for w in model.non_trainable_weights}
     for path in before:
         assert np.array_equal(before[path], after[path]) == (path in frozen), path

@@ -8,10 +8,7 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.settings.config import HParams
-from t2t_lite.training.distribution import choose_replicas
-from t2t_lite.training.optimization.optimizers import make_optimizer
-from t2t_lite.training.train_step import TrainStep
-from t2t_lite.training.training_data import StepBatches
+from tests.training.steps import placed, step_of
 
 FEATURES = {"inputs": 2, "targets": 2, "label": 1}
 LENGTH, VOCAB, LABELS = 5, 7, 3
@@ -57,18 +54,14 @@ def concatenated(batches):
 
 
 def made(replicas=1, accumulation=1, only_nonzero=False):
-    chosen = choose_replicas(0, replicas)
     hparams = HPARAMS.override_from_dict({"gradient_accumulation_steps": accumulation})
-    with chosen.scope():
-        model, optimizer = Predicts(only_nonzero), make_optimizer(hparams, 10)
-        optimizer.build(model.trainable_variables)
-    return TrainStep(model, optimizer, chosen, hparams, features=FEATURES)
+    return step_of(lambda: Predicts(only_nonzero), hparams, replicas, features=FEATURES)
 
 
 def taken(step, batches):
     """Returns what a step changes, and its metrics."""
     before = [weight.numpy() for weight in step.model.weights]
-    metrics = step(step.place(StepBatches(batches, 0)))
+    metrics = step(placed(step, batches))
     changes = [old - weight.numpy() for old, weight in zip(before, step.model.weights, strict=True)]
     return changes, tf.nest.map_structure(float, metrics)
 

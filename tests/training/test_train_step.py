@@ -10,9 +10,6 @@ import pytest
 import tensorflow as tf
 
 from t2t_lite.training.cluster import Cluster
-from t2t_lite.training.distribution import choose_replicas
-from t2t_lite.training.optimization.optimizers import make_optimizer
-from t2t_lite.training.train_step import TrainStep
 from tests.training.steps import (
     SMALL,
     VOCAB,
@@ -24,6 +21,7 @@ from tests.training.steps import (
     moved_between_devices,
     placed,
     settings,
+    step_of,
     stream,
     trained,
     weights,
@@ -113,9 +111,8 @@ class Rooted(keras.Model):
 @pytest.mark.parametrize("more", ["", ",clip_grad_norm=1"])
 def test_a_gradient_or_a_loss_that_is_not_finite_changes_nothing(more, xla_compile):
     hparams = settings("adam", more=f"{more},max_skipped_steps=2,ema_decay=0.9")
-    model, optimizer = Rooted(), make_optimizer(hparams, 100)
-    optimizer.build(model.trainable_variables)
-    step = TrainStep(model, optimizer, choose_replicas(0), hparams, xla_compile)
+    step = step_of(Rooted, hparams, xla_compile=xla_compile)
+    model, optimizer = step.model, step.optimizer
 
     def taken(root):
         """Whether a step from weights of this size was skipped, and whether it changed anything."""

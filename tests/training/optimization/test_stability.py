@@ -11,12 +11,9 @@ from keras import ops
 from t2t_lite.errors import Failure
 from t2t_lite.runs.log import RunLog
 from t2t_lite.settings.config import HParams
-from t2t_lite.training.distribution import choose_replicas
-from t2t_lite.training.optimization.optimizers import make_optimizer
 from t2t_lite.training.optimization.stability import LossScale, SkippedSteps, make_loss_scale
-from t2t_lite.training.train_step import TrainStep
 from t2t_lite.training.training_data import StepBatches
-from tests.training.steps import gradients
+from tests.training.steps import gradients, placed, step_of
 
 
 def batches():
@@ -127,24 +124,16 @@ def batch(power, targets=((1, 2, 3, 1),)):
     return {"inputs": np.array([[16 + power]], "int32"), "targets": np.array(targets, "int32")}
 
 
-def placed(step, *batches):
-    return step.place(StepBatches(list(batches), 0))
-
-
 def make_step(replicas=1, changes="", accumulation=1, policy="mixed_float16"):
     hparams = HParams(dtype_policy=policy).parse(
         "optimizer=sgd,learning_rate_schedule=constant,label_smoothing=0,max_skipped_steps=1,"
         f"gradient_accumulation_steps={accumulation}{changes}"
     )
-    chosen = choose_replicas(0, replicas)
-    with chosen.scope():
-        model, optimizer = Amplifier(dtype=hparams.dtype_policy), make_optimizer(hparams, 100)
-        optimizer.build(model.trainable_variables)
-    return TrainStep(model, optimizer, chosen, hparams)
+    return step_of(lambda: Amplifier(dtype=hparams.dtype_policy), hparams, replicas)
 
 
 def gradient(step, power):
-    return np.array(gradients(step, placed(step, batch(power)))[0])
+    return np.array(gradients(step, placed(step, [batch(power)]))[0])
 
 
 @pytest.mark.parametrize("skipped", [True, False])
@@ -177,7 +166,7 @@ def test_an_overflow_anywhere_is_a_step_skipped_by_all_with_half_the_scale(repli
     step, scales, skipped = make_step(replicas, accumulation=accumulation), [], []
     batches = [batch(PLAIN), batch(LOUD)]
     for _ in range(9):
-        metrics = step(placed(step, *batches))
+        metrics = step(placed(step, batches))
         scales.append(float(metrics["loss_scale"]))
         skipped.append(bool(metrics["skipped"]))
         assert np.isfinite(float(metrics["objective"]["targets"]))
@@ -191,12 +180,12 @@ def test_an_overflow_anywhere_is_a_step_skipped_by_all_with_half_the_scale(repli
     for copy in copies(step):
         np.testing.assert_array_equal(copy, copies(step)[0])
     exact = make_step(replicas, accumulation=accumulation, policy="float32")
-    exact(placed(exact, *batches))
+    exact(placed(exact, batches))
     np.testing.assert_allclose(copies(step)[0], copies(exact)[0], rtol=2e-3)
 
 
 def test_clipping_is_by_the_norm_without_the_scale():
     step = make_step(changes=",clip_grad_norm=0.01,learning_rate_constant=1")
-    norm = float(step(placed(step, batch(PLAIN)))["gradient_norm"])
+    norm = float(step(placed(step, [batch(PLAIN)]))["gradient_norm"])
     assert norm == pytest.approx(np.linalg.norm(gradient(make_step(), PLAIN)), rel=1e-3) and norm > 0.01
     assert np.linalg.norm(copies(step)[0]) == pytest.approx(0.01, rel=1e-3)
