@@ -4,7 +4,6 @@ import os
 import re
 import time
 
-import numpy as np
 import tensorflow as tf
 
 from t2t_lite.errors import Failure, UserError, first_line
@@ -254,10 +253,11 @@ def average_checkpoints(paths, output_path):
     for path in paths:
         try:
             reader = open_checkpoint(path)
-            shapes = {n: s for n, s in reader.get_variable_to_shape_map().items() if n.startswith(_AVERAGED)}
-            values = {name: np.asarray(reader.get_tensor(name)) for name in shapes}
+            saved = reader.get_variable_to_shape_map()
+            values = {name: reader.get_tensor(name) for name in saved if name.startswith(_AVERAGED)}
         except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: the file ends too early
             raise UserError(unreadable(path, error)) from error
+        shapes = {name: shape for name, shape in saved.items() if name.startswith("model/")}
         first = first or (path, shapes)
         if shapes != first[1]:
             name = next(n for n in sorted({*shapes, *first[1]}) if shapes.get(n) != first[1].get(n))
@@ -265,18 +265,14 @@ def average_checkpoints(paths, output_path):
                 f"{path}: {name} has shape {shapes.get(name)}, but in {first[0]} it has {first[1].get(name)}. Expected "
                 "checkpoints of one run."
             )
-        for key, value in values.items():
-            check_finite(path, {weight_name(key): value})
-            # Counters and seeds are not averaged but copied from the last checkpoint.
-            sums[key] = sums.get(key, 0.0) + value.astype("float64") if _is_float(value) else value
-    dtypes = reader.get_variable_to_dtype_map()
-    tensors = {k: (v / len(paths) if _is_float(v) else v).astype(dtypes[k].as_numpy_dtype) for k, v in sums.items()}
+        for key in shapes:
+            check_finite(path, {weight_name(key): values[key]})
+            if tf.as_dtype(values[key].dtype).is_floating:
+                sums[key] = sums.get(key, 0.0) + values[key].astype("float64")
+    # Counters and seeds are not averaged but copied from the last checkpoint.
+    tensors = values | {key: (total / len(paths)).astype(values[key].dtype) for key, total in sums.items()}
     tf.io.gfile.makedirs(os.path.dirname(output_path))
     values = [tf.constant(value) for value in tensors.values()]
     tf.raw_ops.SaveV2(
         prefix=output_path, tensor_names=list(tensors), shape_and_slices=[""] * len(values), tensors=values
     )
-
-
-def _is_float(value):
-    return tf.as_dtype(value.dtype).is_floating
