@@ -167,15 +167,18 @@ def check_size(checkpoint, config, name="model"):
     """
     shapes = saved_shapes(checkpoint, name)
     saved = sum(math.prod(shape) for shape in shapes.values())
-    hparams = hparams_of(config)
-    num_parameters, depth = _estimate(hparams, config)
+    num_parameters, depth = _estimate(hparams_of(config), config)
     if num_parameters <= 2 * saved + _SLACK and depth * _LEAST_WEIGHTS_OF_A_LAYER <= len(shapes):
         return
     # The following check is exact for any model, even if layers share weights, but as slow as building the model, so it
     # comes last.
-    sizes = config["vocab_size"], config["target_vocab_size"]
-    features = registry.problem(config["problem"]).features
-    check_fits(checkpoint, shapes_only(registry.model(config["model"]), hparams, *sizes, features), name=name)
+    check_fits(checkpoint, shapes_of(config), name=name)
+
+
+def shapes_of(config):
+    """Builds the model that a `hparams.json` describes, with weights that have shapes but no values."""
+    sizes, features = (config["vocab_size"], config["target_vocab_size"]), registry.problem(config["problem"]).features
+    return shapes_only(registry.model(config["model"]), hparams_of(config), *sizes, features)
 
 
 def _estimate(h, config):

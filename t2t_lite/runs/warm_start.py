@@ -10,9 +10,8 @@ from t2t_lite.errors import LOGGER, UserError, first_line
 from t2t_lite.files.request import Request
 from t2t_lite.models.arguments import model_settings
 from t2t_lite.models.sequence_model import SequenceModel
-from t2t_lite.models.shapes_only import shapes_only
 from t2t_lite.runs.locating import check_is_one, encoders_of, find_checkpoint, folder_of, read_config_of
-from t2t_lite.runs.opening import restore_weights
+from t2t_lite.runs.opening import restore_weights, shapes_of
 from t2t_lite.runs.run_config import hparams_of, lora_facts, lora_names
 from t2t_lite.runs.weights import check_fits, named_weights, open_checkpoint, saved_shapes, saved_value, shape_text
 from t2t_lite.text.class_label_encoder import ClassLabelEncoder
@@ -74,7 +73,7 @@ def warm_start(path, model, encoders, hparams=None):
             "declare which weights are embeddings. Generate data with the checkpoint's vocabulary: t2t-datagen "
             f"--vocab_from={shlex.quote(folder)}"
         )
-    features_by_matrix = _features_of_rows(_shapes_of(config), is_looked_up=True)
+    features_by_matrix = _features_of_rows(shapes_of(config), is_looked_up=True)
     sources = {
         name: [name] if name in saved else _sources(name, features, features_by_matrix)
         for name, features in matrices.items()
@@ -139,7 +138,7 @@ def _changed_heads(model, config, saved, labels):
     """Returns the names of head weights that only one of the models has, whose shapes differ, or that score classes
     other than those of the encoder `labels`."""
     shapes = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
-    names = _head_names(model) | _head_names(_shapes_of(config))
+    names = _head_names(model) | _head_names(shapes_of(config))
     is_new = isinstance(labels, ClassLabelEncoder) and config["vocabulary_sha256"].get("targets") != labels.fingerprint
     count = labels.vocab_size - 1 if is_new else None
     return {name for name in names if saved.get(name) != shapes.get(name) or shapes[name][-1] == count}
@@ -166,12 +165,6 @@ def _head_names(model):
         return set()
     head = {id(weight) for weight in model.head_weights()}
     return {name for name, weight in named_weights(model).items() if id(weight) in head}
-
-
-def _shapes_of(config):
-    """Builds the model that a `hparams.json` describes, with weights that have shapes but no values."""
-    sizes, features = (config["vocab_size"], config["target_vocab_size"]), registry.problem(config["problem"]).features
-    return shapes_only(registry.model(config["model"]), hparams_of(config), *sizes, features)
 
 
 def _features_of_rows(model, is_looked_up=False):

@@ -21,11 +21,7 @@ def _rows(kind):
 HPARAMS = _rows("hparam")
 
 # Options of tensor2tensor's --decode_hparams (utils/decoding.py) that also exist here.
-DECODING = (
-    "alpha", "batch_size", "beam_size", "delimiter", "extra_length", "identity_output", "log_results", "max_input_size",
-    "num_decodes", "num_samples", "return_beams", "shard_google_format", "shard_id", "shards", "shards_start_offset",
-    "write_beam_scores",
-)  # fmt: skip
+DECODING = _rows("decoding")[0][0].split()
 
 # Flags that trainer, decoder and exporter accept with a warning: switches, followed by flags with a value.
 TF1_SWITCHES = {name: answer for name, _, answer in _rows("switch")}

@@ -17,7 +17,6 @@ from t2t_lite.runs.opening import open_run, open_runs
 from t2t_lite.runs.run_config import build_model, lora_names
 from t2t_lite.runs.warm_start import warm_start
 from t2t_lite.runs.weights import named_weights, trackable_weights
-from t2t_lite.settings.config import HParams
 from tests.decoding.runs import make_run
 
 
@@ -148,39 +147,3 @@ def test_another_policy_is_that_of_the_model_alone(run_dir, monkeypatch):
     monkeypatch.setattr(opening, "build_model", lambda config, policy: build_model(config))
     with pytest.raises(UserError, match=r"^model=transformer: the model computes in float32, although .*=bfloat16"):
         open_runs(str(run_dir), dtype_policy="bfloat16")
-
-
-LAYER = 2 * 1000 * (3000 + 1000 + 1000)
-SIZES = {  # {changes: (parameters of layers, of the vocabulary, of positions; depth)}, estimated as for a Transformer
-    "": (4 * LAYER, 1000 * (12 + 30), 1000 * 2 * 7, 2),
-    "num_encoder_layers=3": (5 * LAYER, 1000 * (12 + 30), 1000 * 2 * 7, 3),
-    "num_decoder_layers=5": (7 * LAYER, 1000 * (12 + 30), 1000 * 2 * 7, 5),
-    "attention_key_channels=2000,attention_value_channels=500": (
-        4 * 2 * 1000 * (3000 + 2000 + 500), 1000 * (12 + 30), 1000 * 2 * 7, 2
-    ),
-    "pos=emb,max_position=50": (4 * LAYER, 1000 * (12 + 30), 1000 * (2 * 50 + 2 * 7), 2),
-    "embedding_size=10": (4 * LAYER, 10 * (12 + 30), 1000 * 2 * 7, 2),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("changes", SIZES)
-def test_a_model_much_larger_or_deeper_than_its_checkpoint_is_looked_at_exactly(monkeypatch, changes):
-    """Twice as many numbers, and 4 million more, are in order; a layer has at least twelve weights."""
-    *parameters, depth = SIZES[changes]
-    hparams = HParams().parse("hidden_size=1000,filter_size=3000,num_hidden_layers=2,max_relative_position=7")
-    config = {
-        "problem": "translate_own", "model": "transformer", "vocab_size": 12, "target_vocab_size": 30,
-        "hparams": hparams.parse(changes).values(),
-    }  # fmt: skip
-    looked_at = []
-    monkeypatch.setattr(opening, "shapes_only", lambda *given: "shapes")
-    monkeypatch.setattr(opening, "check_fits", lambda *given, name: looked_at.append((*given, name)))
-    least = -(-(sum(parameters) - 2**22) // 2)
-    for count, numbers, is_looked_at in (
-        (12 * depth, least, False), (12 * depth, least - 1, True), (12 * depth - 1, least, True)
-    ):  # fmt: skip
-        shapes = {str(i): () for i in range(1, count)} | {"0": (numbers - count + 1, 1)}
-        monkeypatch.setattr(opening, "saved_shapes", lambda path, name, shapes=shapes: shapes)
-        opening.check_size("c", config, "model_2")
-        assert looked_at == [("c", "shapes", "model_2")] * is_looked_at
-        looked_at.clear()
