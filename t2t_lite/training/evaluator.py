@@ -350,17 +350,18 @@ class BleuCallback(keras.callbacks.Callback):
         self.max_examples, self.epochs, self.steps, self.verbose = max_examples, epochs, steps, verbose
         self.search = search
         self.history, self.signature, self.texts = [], "", []
-        self._score = None
+        self._prepared = None  # the model that `_score` translates with
 
     def on_train_begin(self, logs=None):
         """Prepares the search once per model, and discards the scores of an earlier `fit`."""
         self._scored_at, self._periods = None, self._step() // (self.steps or 1)
-        if self._score is None:
+        if self._prepared is not self.model:
             translator = Translator(self.model, self.encoders, self.hparams, self.problem)
             batches = batching.evaluation_batches(self.problem, self.hparams, self.paths, self.encoders)
             self._score = OutputScorer(
                 translator, ["bleu", "chrf"], batches, self.paths, self.max_examples, self.search
             )
+            self._prepared = self.model
 
     def on_train_batch_end(self, batch, logs=None):
         """Translates the examples after every `steps` steps, or later if `steps_per_execution` delays this call."""
@@ -376,12 +377,6 @@ class BleuCallback(keras.callbacks.Callback):
             self._translate()
         if logs is not None:
             logs.update({f"val_{name}": score for name, score in self._scores.items()})
-
-    def set_model(self, model):
-        """Sets the model; Keras' `fit` calls this method."""
-        if model is not self.model:
-            self._score = None
-        super().set_model(model)
 
     def _step(self):
         return int(self.model.optimizer.iterations)
