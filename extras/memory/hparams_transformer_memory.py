@@ -45,10 +45,7 @@ def transformer_xl_enwik8_base():
         segment_length=512,
         memory_length=512,
         own={"eval_memory_length": 2100, "clamp_length": 820, "position_dropout": 0.1},
-        hidden_size=512,
-        filter_size=2048,
-        num_heads=8,
-        num_hidden_layers=12,
+        sizes=(12, 512, 8),
         batch_size=22 * 512,
         learning_rate_decay_steps=400_000,
     )

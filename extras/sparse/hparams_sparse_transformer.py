@@ -14,9 +14,7 @@ def sparse_transformer_enwik8():
     return changed(
         transformer_lm_base(),
         {"attention_stride": 128, "attention_summary": 32},
-        num_hidden_layers=30,
-        filter_size=2048,
-        num_heads=8,
+        sizes=(30, 512, 8),
         self_attention_type="fixed",
         pos="emb",
         max_position=12_288,

@@ -28,7 +28,7 @@ def xlnet_large():
 
     The paper trains on 8,192 rows of 512 ids per step (appendix A.4.1).
     """
-    return changed(xlnet_base(), hidden_size=1024, filter_size=4096, num_heads=16, num_hidden_layers=24)
+    return changed(xlnet_base(), sizes=(24, 1024, 16))
 
 
 @register_hparams
@@ -36,10 +36,7 @@ def xlnet_tiny():
     """2 layers of hidden size 128, for a CPU."""
     return changed(
         xlnet_base(),
-        hidden_size=128,
-        filter_size=512,
-        num_heads=2,
-        num_hidden_layers=2,
+        sizes=(2, 128, 2),
         max_length=127,
         batch_size=2048,
         learning_rate_constant=5e-4,
