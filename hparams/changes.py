@@ -1,5 +1,7 @@
 """Derives hyperparameter sets from other sets."""
 
+from t2t_lite.settings.config import HParams
+
 
 def changed(hparams, own=None, sizes=None, **changes):
     """Returns a copy of `hparams` in which some values are changed.
@@ -18,3 +20,28 @@ def changed(hparams, own=None, sizes=None, **changes):
     for name, value in (own or {}).items():
         made.add_hparam(name, value)
     return made
+
+
+def of_gpt_and_bert(own=None, **changes):
+    """Returns what GPT and BERT base have in common, changed: BERT base has the sizes of GPT, to be compared with it.
+
+    Args:
+        own, **changes: see `changed`.
+    """
+    common = changed(
+        HParams(),
+        sizes=(12, 768, 12),
+        attention_bias=True,
+        pos="emb",
+        max_position=512,
+        multiply_embedding_mode="none",
+        initializer="normal",
+        initializer_gain=0.02,
+        attention_dropout=0.1,
+        label_smoothing=0.0,
+        optimizer="adam_w",
+        weight_decay=0.01,
+        optimizer_adam_beta2=0.999,
+        clip_grad_norm=1.0,
+    )
+    return changed(common, own, **changes)

@@ -5,41 +5,24 @@ table 1 and section 4.1; Sun et al. 2019. A set's `batch_size`, 16 rows of 512 i
 batches, which the sets state, need more replicas, or `gradient_accumulation_steps`.
 """
 
-from t2t_lite.hparams.changes import changed
+from t2t_lite.hparams.changes import changed, of_gpt_and_bert
 from t2t_lite.registry import register_hparams
-from t2t_lite.settings.config import HParams
-
-_LINEAR = "constant*linear_warmup*linear_decay"
 
 
 @register_hparams(model="transformer_encoder")
 def bert_base():
     """BERT base: 12 layers of 768, post-norm, 512 positions. The paper's batches have 256 rows of 512 ids."""
-    return changed(
-        HParams(),
-        sizes=(12, 768, 12),
-        attention_bias=True,
+    return of_gpt_and_bert(
         ffn_activation="gelu",
         norm_epsilon=1e-12,
-        pos="emb",
-        max_position=512,
         max_length=511,
-        multiply_embedding_mode="none",
         softmax_bias=True,
-        initializer="normal",
-        initializer_gain=0.02,
-        attention_dropout=0.1,
-        label_smoothing=0.0,
         batch_size=8192,
-        optimizer="adam_w",
-        weight_decay=0.01,
-        optimizer_adam_beta2=0.999,
         optimizer_adam_epsilon=1e-6,
-        learning_rate_schedule=_LINEAR,
+        learning_rate_schedule="constant*linear_warmup*linear_decay",
         learning_rate_constant=1e-4,
         learning_rate_warmup_steps=10_000,
         learning_rate_decay_steps=1_000_000,
-        clip_grad_norm=1.0,
     )
 
 

@@ -7,7 +7,7 @@ stream, which are initialized as N(0, 0.02/√(2N)). tensor2tensor's sets are fr
 models/transformer.py.
 """
 
-from t2t_lite.hparams.changes import changed
+from t2t_lite.hparams.changes import changed, of_gpt_and_bert
 from t2t_lite.hparams.transformer import transformer_base
 from t2t_lite.registry import register_hparams
 from t2t_lite.settings.config import HParams
@@ -18,28 +18,14 @@ from t2t_lite.settings.config import HParams
 @register_hparams(model="transformer_lm")
 def gpt():
     """GPT (Radford et al. 2018): 12 layers of 768, post-norm, 512 positions."""
-    return changed(
-        HParams(),
+    return of_gpt_and_bert(
         {"begin": "end"},
-        sizes=(12, 768, 12),
-        attention_bias=True,
         ffn_activation="gelu_tanh",
-        pos="emb",
-        max_position=512,
         max_length=512,
-        multiply_embedding_mode="none",
-        initializer="normal",
-        initializer_gain=0.02,
-        attention_dropout=0.1,
-        label_smoothing=0.0,
-        optimizer="adam_w",
-        weight_decay=0.01,
-        optimizer_adam_beta2=0.999,
         optimizer_adam_epsilon=1e-8,
         learning_rate_schedule="constant*linear_warmup*single_cycle_cos_decay",
         learning_rate_constant=2.5e-4,
         learning_rate_warmup_steps=2000,
-        clip_grad_norm=1.0,
     )
 
 
