@@ -169,16 +169,14 @@ def import_usr_dir(directory, config):
     full, inside = os.path.realpath(path), os.path.realpath(directory)
     is_own = registry.is_package_name(path) and path.startswith("t2t_lite.")
     is_outside = os.path.isabs(path) and full == os.path.normpath(path) and not f"{full}/".startswith(f"{inside}/")
+    where = f"{os.path.join(directory, FILE_NAME)}: usr_dir={path!r}"
     if not (is_own or is_outside):
         raise UserError(
-            f"{os.path.join(directory, FILE_NAME)}: usr_dir={path!r}: Python code that may have come with a model "
-            "is not executed. If the folder is yours, add --t2t_usr_dir=FOLDER"
-        )
-    if is_outside and not os.path.isdir(path):
-        raise UserError(
-            f"{os.path.join(directory, FILE_NAME)}: usr_dir={path!r}: no such folder. If it has moved, add "
+            f"{where}: Python code that may have come with a model is not executed. If the folder is yours, add "
             "--t2t_usr_dir=FOLDER"
         )
+    if is_outside and not os.path.isdir(path):
+        raise UserError(f"{where}: no such folder. If it has moved, add --t2t_usr_dir=FOLDER")
     registry.import_usr_dir(path)
 
 
