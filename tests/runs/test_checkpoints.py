@@ -1,8 +1,6 @@
 """Checkpoints of a run: which are kept, also after a restart, what a restart finds, and their average."""
 
-import contextlib
 import os
-import shutil
 import types
 
 import numpy as np
@@ -128,7 +126,7 @@ def test_a_state_is_saved_beside_the_two_newest_alone(tmp_path, opened):
 
 
 def _cut(path):
-    path.write_bytes(path.read_bytes()[:20])
+    path.write_bytes(path.read_bytes()[:2])
 
 
 def _of_nan(path):
@@ -267,23 +265,16 @@ REFUSED = {
     ),
     "no file": (lambda folder: [str(folder / "a-1")], r"a-1: has been deleted"),
     "cut": (
-        lambda folder: [written(folder / "a-1", k=[1.0]), _cut_data(folder / "a-1")][:1],
+        lambda folder: [written(folder / "a-1", k=[1.0]), _cut(folder / "a-1.data-00000-of-00001")][:1],
         r"a-1: damaged, .* Copy it again",
     ),
 }  # fmt: skip
-
-
-def _cut_data(path):
-    data = path.with_name(f"{path.name}.data-00000-of-00001")
-    data.write_bytes(data.read_bytes()[:2])
 
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_has_no_average_is_named(tmp_path, what):
     make, words = REFUSED[what]
     paths = make(tmp_path)
-    with contextlib.suppress(FileNotFoundError):
-        shutil.rmtree(tmp_path / "avg")
     with pytest.raises(UserError, match=words):
         average_checkpoints(paths, str(tmp_path / "avg" / "model.ckpt-1"))
     assert not (tmp_path / "avg").exists()

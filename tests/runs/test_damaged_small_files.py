@@ -125,12 +125,8 @@ def test_a_damaged_file_is_read_or_named_in_one_sentence(tmp_path, name):
             read(str(path))
         except UserError as error:
             refused += 1
-            if (
-                what == "nothing"
-                or not str(error).isprintable()
-                or len(str(error)) > 500
-                or path.name not in str(error)
-            ):
+            is_sentence = str(error).isprintable() and len(str(error)) <= 500
+            if what == "nothing" or not is_sentence or path.name not in str(error):
                 wrong.append(f"{what}: {str(error)[:300]}")
         except Exception as error:
             wrong.append(f"{what}: {type(error).__name__}: {str(error)[:200]}")

@@ -32,7 +32,5 @@ def assert_documented(lines):
         for field, (kind, may_lack) in fields.items():
             assert field in line or may_lack, (field, line)
             value = line.get(field)
-            assert value is None or (isinstance(value, kind) and isinstance(value, bool) == (kind is bool)), (
-                field,
-                line,
-            )
+            is_of_kind = isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
+            assert value is None or is_of_kind, (field, line)

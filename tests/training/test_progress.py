@@ -218,11 +218,6 @@ def test_the_start_of_a_run_is_summed_up(caplog, what):
     assert said == [line for i, line in enumerate(USUAL) if i not in ends or is_added] and "GaussianNoise" in draws
 
 
-def test_metrics_are_fetched_by_name():
-    results = [{"b": tf.constant(n + 0.5), "a": {"c": tf.constant(float(n))}} for n in range(3)]
-    assert fetch(results) == [{"a": {"c": float(n)}, "b": n + 0.5} for n in range(3)]
-
-
 def checkpoint(step, sentences, data_batch):
     return {"event": "checkpoint", "step": step, "sentences": sentences, "data_batch": data_batch}
 

@@ -19,15 +19,7 @@ from t2t_lite.training import trainer as trainer_module
 from t2t_lite.training.evaluator import Evaluation
 from t2t_lite.training.settings import EarlyStopping
 from t2t_lite.training.trainer import Trainer
-from tests.training.runs import (
-    HPARAMS,
-    PROBLEM,
-    arguments,
-    checkpoints,
-    log,
-    small_trainer,
-    trainer,
-)
+from tests.training.runs import HPARAMS, PROBLEM, arguments, checkpoints, log, small_trainer, trainer
 
 pytestmark = pytest.mark.slow  # of whole runs
 
