@@ -16,7 +16,7 @@ from t2t_lite.files import resumable
 from t2t_lite.files.file_system import status
 from t2t_lite.files.request import Request
 from t2t_lite.runs.directory import check_names
-from t2t_lite.runs.locating import encoders_of, read_config_of, run_files
+from t2t_lite.runs.locating import encoders_and_folder, read_config_of, run_files
 from t2t_lite.runs.log import RunLog, rounded
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.search_options import SearchOptions
@@ -130,7 +130,7 @@ class CheckpointTranslations:
         problem = registry.problem(config["problem"])
         if not self.command:
             check_answered_by(problem, "Translator", checkpoint.path)
-        encoders_of(problem, config, self.model_dir, self.data_dir)
+        encoders_and_folder(problem, config, self.model_dir, self.data_dir)
         self.problem = config["problem"]
         self.tokenization = tokenization_of_problem(problem, HParams.from_dict(config["hparams"]))
         if self.plot == "":

@@ -53,7 +53,7 @@ class LocatedRun:
 
     def check_encoders(self, data_dir=None):
         """Raises `UserError` unless the run's vocabulary is in the checkpoint's folder or in data_dir."""
-        encoders_of(self.problem, self.config, folder_of(self.checkpoint), data_dir)
+        encoders_and_folder(self.problem, self.config, folder_of(self.checkpoint), data_dir)
 
 
 def find_run(path) -> LocatedRun:
@@ -122,8 +122,8 @@ def find_checkpoint(path):
     return newest
 
 
-def encoders_of(problem, config, folder, data_dir=None):
-    """Returns the encoders of the vocabulary with which a model was trained.
+def encoders_and_folder(problem, config, folder, data_dir=None):
+    """Returns the encoders of the vocabulary with which a model was trained, and the folder in which it was found.
 
     Args:
         problem: Problem.
@@ -134,11 +134,6 @@ def encoders_of(problem, config, folder, data_dir=None):
     Raises:
         UserError: the vocabulary is missing, or differs from the model's vocabulary.
     """
-    return encoders_and_folder(problem, config, folder, data_dir)[0]
-
-
-def encoders_and_folder(problem, config, folder, data_dir=None):
-    """Returns the encoders, as `encoders_of` does, and the folder in which the vocabulary was found."""
     try:
         encoders = problem.get_feature_encoders(folder)
     except UserError:

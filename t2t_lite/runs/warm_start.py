@@ -10,7 +10,7 @@ from t2t_lite.errors import LOGGER, UserError, first_line
 from t2t_lite.files.request import Request
 from t2t_lite.models.arguments import model_settings
 from t2t_lite.models.sequence_model import SequenceModel
-from t2t_lite.runs.locating import check_is_one, encoders_of, find_checkpoint, folder_of, read_config_of
+from t2t_lite.runs.locating import check_is_one, encoders_and_folder, find_checkpoint, folder_of, read_config_of
 from t2t_lite.runs.opening import restore_weights, shapes_of
 from t2t_lite.runs.run_config import hparams_of, lora_facts, lora_names
 from t2t_lite.runs.weights import check_fits, named_weights, open_checkpoint, saved_shapes, saved_value, shape_text
@@ -62,7 +62,10 @@ def warm_start(path, model, encoders, hparams=None):
     facts = {"warm_start_from": checkpoint}
     if new_heads:
         facts["warm_start_new"] = sorted(new_heads & weights.keys())
-        _check_trained(new_heads, weights)
+        if frozen := [name for name in facts["warm_start_new"] if not weights[name].trainable]:
+            raise UserError(
+                f"frozen: {frozen[0]} belongs to a new head and would never be trained. Remove it from frozen."
+            )
     lora = _changed_lora(config, hparams, weights, saved)
     folder = folder_of(checkpoint)
     has_vocabulary = config["vocabulary_sha256"] == {name: encoder.fingerprint for name, encoder in encoders.items()}
@@ -81,7 +84,7 @@ def warm_start(path, model, encoders, hparams=None):
     source_names = {source for names in sources.values() for source in names}
     row_names = {name for name in matrices if sources[name]} | source_names
     _check_fits(checkpoint, model, row_names | new_heads | lora, config, hparams)
-    old_encoders = encoders_of(registry.problem(config["problem"]), config, folder) if matrices else {}
+    old_encoders = encoders_and_folder(registry.problem(config["problem"]), config, folder)[0] if matrices else {}
     transferred = {}
     for name, features in matrices.items():
         rows = weights[name].numpy()
@@ -142,12 +145,6 @@ def _changed_heads(model, config, saved, labels):
     is_new = isinstance(labels, ClassLabelEncoder) and config["vocabulary_sha256"].get("targets") != labels.fingerprint
     count = labels.vocab_size - 1 if is_new else None
     return {name for name in names if saved.get(name) != shapes.get(name) or shapes[name][-1] == count}
-
-
-def _check_trained(names, weights):
-    """Raises `UserError` if a weight that keeps its initial values is frozen."""
-    if frozen := [name for name in sorted(names & weights.keys()) if not weights[name].trainable]:
-        raise UserError(f"frozen: {frozen[0]} belongs to a new head and would never be trained. Remove it from frozen.")
 
 
 def _changed_lora(config, hparams, weights, saved):

@@ -155,12 +155,11 @@ def test_the_vocabulary_is_beside_the_checkpoint_or_else_in_the_data_folder():
     both = fake_problem(run=right, data=("c", "d"))
     for problem, expected in ((fake_problem(run=right), "run"), (fake_problem(data=right), "data"), (both, "run")):
         encoders, folder = locating.encoders_and_folder(problem, CONFIG, "run", "data")
-        assert folder == expected and encoders["targets"].fingerprint == "b" * 64
-        assert locating.encoders_of(problem, CONFIG, "run", "data").keys() == {"inputs", "targets"}
+        assert folder == expected and [encoder.fingerprint for encoder in encoders.values()] == [*right]
     with pytest.raises(UserError, match="run: no vocabulary"):
-        locating.encoders_of(fake_problem(data=right), CONFIG, "run")
+        locating.encoders_and_folder(fake_problem(data=right), CONFIG, "run")
     words = r"^run: the vocabulary of the targets .* c{12}…, expected b{12}….*identity_decimal40 needs v\.a\."
     with pytest.raises(UserError, match=words):
-        locating.encoders_of(fake_problem(run=("a" * 64, "c" * 64)), CONFIG, "run", "data")
+        locating.encoders_and_folder(fake_problem(run=("a" * 64, "c" * 64)), CONFIG, "run", "data")
     with pytest.raises(UserError, match=r"run/problem\.json: no such file"):
         locating.LocatedRun("run/model.ckpt-3", CONFIG | {"problem": "translate_own"}).check_encoders()

@@ -155,7 +155,7 @@ def test_bytes_and_special_ids_go_by_their_piece(tmp_path, monkeypatch):
     subwords.train_sentencepiece(["the red house is old"] * 20, str(tmp_path / "spm"), 280)
     bytes_, pieces = ByteTextEncoder(), SentencePieceEncoder(str(tmp_path / "spm.model"))
     old_encoders, new_encoders = dict.fromkeys(SIDES, bytes_), dict.fromkeys(SIDES, pieces)
-    monkeypatch.setattr("t2t_lite.runs.warm_start.encoders_of", lambda *_: old_encoders)
+    monkeypatch.setattr("t2t_lite.runs.warm_start.encoders_and_folder", lambda *_: (old_encoders, ""))
     old = run_of(tmp_path / "run", old_encoders)["embedding/embeddings"]
     model = build_model(config(new_encoders))
     drawn = values(model)["embedding/embeddings"]
@@ -185,7 +185,7 @@ def classifier(encoders, count):
 def test_a_head_of_other_classes_is_new_and_its_pooler_is_not(tmp_path, monkeypatch, caplog, labels, is_new):
     """Also of as many classes: columns of the head would go to the wrong classes by position."""
     encoders = vocabulary(tmp_path / "run", OLD, is_shared=True) | {"targets": ClassLabelEncoder(["no", "yes"])}
-    monkeypatch.setattr("t2t_lite.runs.warm_start.encoders_of", lambda *_: encoders)
+    monkeypatch.setattr("t2t_lite.runs.warm_start.encoders_and_folder", lambda *_: (encoders, ""))
     facts, old = classifier(encoders, 2)
     write_run_config(str(tmp_path / "run"), facts)
     tf.train.Checkpoint(model=trackable_weights(old)).write(str(tmp_path / "run" / "model.ckpt-7"))
