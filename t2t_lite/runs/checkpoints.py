@@ -109,12 +109,11 @@ class RunCheckpoints:
         except (tf.errors.OpError, OSError) as error:
             self._times.pop(name, None)
             self._remove(name)
-            last_good = (
-                f"The last good checkpoint is {self.latest}." if self.latest else "No checkpoint was saved before."
-            )
+            last_good = self.latest and f"The last good checkpoint is {self.latest}."
             raise Failure(
                 f"{self.output_dir}: the checkpoint of step {step} could not be saved: {first_line(error)}. "
-                f"{last_good} Free disk space or correct the permissions, then run the same command again."
+                f"{last_good or 'No checkpoint was saved before.'} Free disk space or correct the permissions, then "
+                "run the same command again."
             ) from error
 
     def _sweep(self):

@@ -171,7 +171,7 @@ def warn_of_zeros(evaluations):
 
 
 def check_metrics(model, problem, hparams, settings):
-    """Raises `UserError` if the settings name a metric that a run's evaluations do not compute.
+    """Raises `UserError` if the settings name a metric that evaluations do not compute, or its wrong direction.
 
     Args:
         model: keras.Model. It is traced only if a metric measures a feature other than the targets, or may be one of
@@ -191,7 +191,14 @@ def check_metrics(model, problem, hparams, settings):
         names += further
         others = [name.removeprefix("loss_") for name in further if name.startswith("loss_")]
         check_features(problem, own, ["targets", *others])
-    check_early_stopping(rule, names)
+    if rule.steps:
+        _check_computed("eval_early_stopping_metric", rule.metric, names)
+        if rule.metric_minimize not in (None, lower_is_better(rule.metric)):
+            better = "a lower value" if lower_is_better(rule.metric) else "a higher value"
+            raise UserError(
+                f"--eval_early_stopping_metric_minimize={str(rule.metric_minimize).lower()}: for {rule.metric}, "
+                f"{better} is better. Remove the flag."
+            )
     if best not in (None, "none"):
         _check_computed("best_checkpoint_metric", best, names, ", or none")
 
@@ -201,19 +208,6 @@ def _check_computed(flag, metric, names, others=""):
         raise UserError(
             f"--{flag}={metric}: not a metric of this run's evaluations. {nearest(metric, names, end=' ')}Expected one "
             f"of {', '.join(names)}{others}."
-        )
-
-
-def check_early_stopping(rule, names):
-    """Raises `UserError` if a rule's metric is not in the tuple `names`, or the rule has the wrong direction."""
-    if not rule.steps:
-        return
-    _check_computed("eval_early_stopping_metric", rule.metric, names)
-    if rule.metric_minimize not in (None, lower_is_better(rule.metric)):
-        better = "a lower value" if lower_is_better(rule.metric) else "a higher value"
-        raise UserError(
-            f"--eval_early_stopping_metric_minimize={str(rule.metric_minimize).lower()}: for {rule.metric}, {better} "
-            "is better. Remove the flag."
         )
 
 

@@ -277,10 +277,9 @@ class Trainer:
             for what in unsaved_state(self._state.train_step):
                 gives_up.append(f"{what}: its state is not saved, unlike the state of keras.random.SeedGenerator")
         announce(self._context, self._state.train_step, gives_up)
-        if self.remembers and goes_on and self._context.replicas.is_chief:
-            for line in describe_short_run(self._state.optimizer):
-                LOGGER.warning(line)
-        for line in describe_unused_kinds(self.trained, self.hparams):
+        is_told = self.remembers and goes_on and self._context.replicas.is_chief
+        of_length = describe_short_run(self._state.optimizer) if is_told else []
+        for line in (*of_length, *describe_unused_kinds(self.trained, self.hparams)):
             LOGGER.warning(line)
         if not int(self._state.step):
             bfloat16.suggest("--hparams=dtype_policy=mixed_bfloat16", self.hparams.values(), self.hparams.batch_size)

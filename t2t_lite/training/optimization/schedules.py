@@ -9,10 +9,6 @@ from t2t_lite import registry
 from t2t_lite.errors import UserError, counted, nearest
 
 
-def _clip(x):
-    return ops.minimum(1.0, ops.maximum(0.0, x))
-
-
 def _rsqrt_decay(s, h):
     return ops.rsqrt(ops.maximum(s, float(max(h.learning_rate_warmup_steps, 1))))
 
@@ -29,7 +25,7 @@ FACTORS = {
     "linear_warmup": lambda s, h, _: ops.minimum(1.0, s / max(h.learning_rate_warmup_steps, 1)),
     "rsqrt_decay": lambda s, h, _: _rsqrt_decay(s, h),
     "rsqrt_normalized_decay": lambda s, h, _: max(h.learning_rate_warmup_steps, 1) ** 0.5 * _rsqrt_decay(s, h),
-    "linear_decay": lambda s, h, total: _clip((total - s) / h.learning_rate_decay_steps),
+    "linear_decay": lambda s, h, total: ops.clip((total - s) / h.learning_rate_decay_steps, 0.0, 1.0),
     "exp_decay": lambda s, h, _: _exp_decay(s, h),
     "cosdecay": lambda s, h, _: ops.where(
         s <= h.learning_rate_warmup_steps, 1.0, _half_cosine(s, h.learning_rate_decay_steps)
@@ -53,7 +49,7 @@ def _exp_decay(s, h):
 
 def _slanted_triangular(s, warmup, total):
     """A factor that rises linearly from 1/32 to 1, then falls to 1/32 (Howard and Ruder, 2018, equation 3)."""
-    height = _clip(ops.minimum(s / max(warmup, 1), (total - s) / max(total - warmup, 1)))
+    height = ops.clip(ops.minimum(s / max(warmup, 1), (total - s) / max(total - warmup, 1)), 0.0, 1.0)
     return (1 + 31 * height) / 32
 
 
