@@ -192,12 +192,22 @@ def explaining_out_of_memory(step, batches, hparams):
     except tf.errors.ResourceExhaustedError as error:
         largest = max(batches, key=_cells)
         shapes = " and ".join(f"{feature} {' x '.join(map(str, ids.shape))}" for feature, ids in largest.items())
+        ways = [f"batch_size={hparams.batch_size} (a higher gradient_accumulation_steps makes up for it)"]
+        if max(length for batch in batches for ids in batch.values() for length in ids.shape[1:]) > 64:
+            ways.append(f"max_length={hparams.max_length}")
+        also = [
+            f"set {setting}"
+            for setting, is_set in (
+                ("recompute_grad=True", hparams.recompute_grad),
+                ("dtype_policy=mixed_bfloat16", hparams.dtype_policy.endswith("float16")),
+            )
+            if not is_set
+        ]
+        also = f", or {' or '.join(also)}" if also else ""
         raise Failure(
             f"out of memory at step {step:,}: the largest batch has {shapes} (rows x length), {_cells(largest):,} "
-            f"tokens with padding. Lower batch_size={hparams.batch_size} (a higher gradient_accumulation_steps makes "
-            f"up for it) or max_length={hparams.max_length}, or set recompute_grad=True or "
-            "dtype_policy=mixed_bfloat16, and run the command again with --allow_hparams_change. "
-            f"TensorFlow says: {first_line(error)}"
+            f"tokens with padding. Lower {' or '.join(ways)}{also}, and run the command again with "
+            f"--allow_hparams_change. TensorFlow says: {first_line(error)}"
         ) from error
 
 

@@ -290,16 +290,24 @@ def test_too_many_steps_that_are_not_finite_leave_their_state_apart(tmp_path, cl
     assert run.saved[0][:2] == (str(tmp_path / "not-finite-step-4" / "model.ckpt-4"), 8)
 
 
-def test_out_of_memory_names_the_largest_batch_and_what_to_lower():
-    shapes = (3, 4, 5), (10, 90, 100), (7, 8, 9)
+def failure(hparams, *shapes):
     batches = [{"inputs": np.ones((rows, s)), "targets": np.ones((rows, t))} for rows, s, t in shapes]
-    with pytest.raises(Failure) as caught, explaining_out_of_memory(1200, batches, HParams()):
+    with pytest.raises(Failure) as caught, explaining_out_of_memory(1200, batches, hparams):
         raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor")
     assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_out_of_memory_names_the_largest_batch_and_what_to_lower():
+    said = failure(HParams(), (3, 4, 5), (10, 90, 100), (7, 8, 9))
     for word in (
         "step 1,200", "inputs 10 x 90 and targets 10 x 100", "1,900 tokens", "batch_size=4096", "max_length=256",
         "recompute_grad=True", "dtype_policy=mixed_bfloat16", "--allow_hparams_change",
     ):  # fmt: skip
-        assert word in str(caught.value)
+        assert word in said
+    for policy in ("mixed_bfloat16", "mixed_float16"):
+        said = failure(HParams().parse(f"recompute_grad=True,dtype_policy={policy}"), (10, 9, 64))
+        assert "set " not in said and "max_length" not in said, "what is set, or is no help"
+    assert "max_length" in failure(HParams(), (10, 9, 65))
     with pytest.raises(tf.errors.InvalidArgumentError), explaining_out_of_memory(1, [], HParams()):
         tf.linalg.matmul(tf.ones((2, 3)), tf.ones((2, 3)))
