@@ -10,6 +10,7 @@ from t2t_lite.layers import Dropout, LayerNormalization
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_sizes
 from t2t_lite.models.encoder_decoder import EncoderDecoder
+from t2t_lite.models.transformer_parts import build_parts
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 
@@ -76,8 +77,7 @@ class ResidualBlock(Layer):
 
     def build(self, input_shape):
         """Creates the weights for inputs [B, T, size]."""
-        self.norm.build(input_shape)
-        self.block.build(input_shape)
+        build_parts(input_shape, self.norm, self.block)
 
     def call(self, inputs, mask=None, training=None):
         """Maps [B, T, size] to [B, T, size]."""
@@ -126,8 +126,7 @@ class ByteNet(EncoderDecoder):
     def build_layers(self, shape):
         """Creates the weights of all layers."""
         self.start.build((*shape[:-1], 2 * shape[-1]))
-        for layer in (*self.encoder, *self.decoder):
-            layer.build(shape)
+        build_parts(shape, *self.encoder, *self.decoder)
 
     def flops(self, lengths, rows=1):
         """See `SequenceModel`; the encoder computes 1.5 times as many positions as there are inputs."""

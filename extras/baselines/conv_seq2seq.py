@@ -10,6 +10,7 @@ from t2t_lite.layers import Dropout, LearnedPositionEmbedding, TokenEmbedding, m
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import check_rates, check_sizes
 from t2t_lite.models.encoder_decoder import EncoderDecoder, shifted_right
+from t2t_lite.models.transformer_parts import build_parts
 from t2t_lite.registry import register_model
 
 HALF = 0.5**0.5  # scales a sum of two terms to the variance of one term (section 3.5)
@@ -62,8 +63,7 @@ class Attention(Layer):
 
     def build(self, input_shape):
         """Creates the weights for inputs [B, T, size]."""
-        self.query.build(input_shape)
-        self.output_layer.build(input_shape)
+        build_parts(input_shape, self.query, self.output_layer)
 
     def call(self, inputs, embedded, memory):
         """Maps the layer's outputs and the targets' embeddings, [B, T, size], to ([B, T, size], attention weights)."""
@@ -128,8 +128,7 @@ class ConvSeq2Seq(EncoderDecoder):
     def build_layers(self, shape):
         """Creates the weights of all layers."""
         parts = [*self.positions.values(), *self.maps.values(), *self.encoder, *self.decoder, *self.attentions]
-        for layer in parts:
-            layer.build(shape)
+        build_parts(shape, *parts)
 
     def flops(self, lengths, rows=1):
         """See `SequenceModel`; also counts the attention scores and weighted sums, which no layer computes."""

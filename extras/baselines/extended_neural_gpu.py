@@ -11,6 +11,7 @@ from t2t_lite.layers import Dropout
 from t2t_lite.layers.base import Layer
 from t2t_lite.layers.checks import at_least, check_sizes, shape_of
 from t2t_lite.models.encoder_decoder import EncoderDecoder
+from t2t_lite.models.transformer_parts import build_parts
 from t2t_lite.registry import register_model
 from t2t_lite.text.vocabulary import EOS_ID
 
@@ -32,8 +33,7 @@ class ConvolutionalGRU(Layer):
 
     def build(self, input_shape):
         """Creates the weights for inputs [B, T, size], where size is the sum of the sizes of both sequences."""
-        for layer in (self.reset, self.gate, self.candidate):
-            layer.build(input_shape)
+        build_parts(input_shape, self.reset, self.gate, self.candidate)
 
     def call(self, inputs, beside=None, mask=None):
         """Maps [B, T, size], and a second sequence [B, T, any size] or None, to [B, T, size]."""
@@ -54,14 +54,13 @@ class TapeStep(Layer):
 
     def __init__(self, size: int, kernel_size: int, num_layers: int, **kwargs):
         super().__init__(**kwargs)
-        self.state_size, self.output_size = [size, 1], size
+        self.state_size, self.output_size, self.read_size = [size, 1], size, size
         options = {"kernel_size": kernel_size, "dtype": self.dtype_policy}
         self.units = [ConvolutionalGRU(size, name=f"gru_{i}", **options) for i in range(num_layers)]
 
     def build(self, input_shape):
         """Creates the weights; `input_shape` is not used."""
-        for unit in self.units:
-            unit.build((None, None, self.output_size))
+        build_parts((None, None, self.read_size), *self.units)
 
     def call(self, inputs, states):
         """Runs one step of the recurrence.
@@ -149,19 +148,12 @@ class NeuralGPU(EncoderDecoder):
         return ops.where(is_end, end, super().logits(hidden, matrix))
 
 
-class OutputStep(Layer):
+class OutputStep(TapeStep):
     """The decoder step that computes one output: a cell for `keras.layers.RNN` whose state is the decoder's tape."""
 
     def __init__(self, size: int, kernel_size: int, num_layers: int, **kwargs):
-        super().__init__(**kwargs)
-        self.state_size, self.output_size = [size], size
-        options = {"kernel_size": kernel_size, "dtype": self.dtype_policy}
-        self.units = [ConvolutionalGRU(size, name=f"gru_{i}", **options) for i in range(num_layers)]
-
-    def build(self, input_shape):
-        """Creates the weights; `input_shape` is not used."""
-        for unit in self.units:
-            unit.build((None, None, 2 * self.output_size))
+        super().__init__(size, kernel_size, num_layers, **kwargs)
+        self.state_size, self.read_size = [size], 2 * size  # the units also read the outputs
 
     def call(self, inputs, states):
         """Changes the decoder's tape, and reads the step's output from it.

@@ -13,7 +13,6 @@ import tensorflow as tf
 from keras import ops
 
 from t2t_lite.data.random_numbers import uniform_numbers
-from t2t_lite.errors import UserError
 from t2t_lite.layers import Context, Dropout, Results, TransformerEncoderLayer
 from t2t_lite.layers.masks import with_mask
 from t2t_lite.models.arguments import shared_options
@@ -125,9 +124,9 @@ class Kermit(TransformerModel):
         sides = ops.cast(self.side, self.compute_dtype)
         x = ops.concatenate([positioned(self.position, x) + sides[i] for i, x in enumerate(parts)], axis=1)
         width, length = ops.shape(source)[1], ops.shape(canvas)[1]
-        lengths = ops.expand_dims(ops.sum(ops.cast(is_token(source), "int32"), axis=1), 1)
+        lengths = ops.expand_dims(_lengths(source), 1)
         at = ops.expand_dims(ops.arange(width + length, dtype="int32"), 0)
-        ends = lengths + ops.expand_dims(ops.sum(ops.cast(is_token(canvas), "int32"), axis=1), 1)
+        ends = lengths + ops.expand_dims(_lengths(canvas), 1)
         # The padding between text and canvas is removed, so that it does not change distances in relative attention.
         x = take_positions(x, ops.where(at < lengths, at, ops.minimum(at - lengths + width, width + length - 1)))
         mask, results = at < ends, Results()
@@ -229,19 +228,10 @@ class Insertion:
             ids a to b has the weight exp(-|i - (a + b) / 2| / temperature), so that the middle id is likely to be
             inserted first. With "uniform", all ids have the same weight.
         temperature: float, above 0.
-
-    Raises:
-        UserError: the order is unknown, or the temperature is not above 0.
     """
 
     order: str = "binary_tree"
     temperature: float = 1.0
-
-    def __post_init__(self):
-        if self.order not in SLOT_ORDERS:
-            raise UserError(f"slot_order={self.order!r}: expected {', '.join(SLOT_ORDERS)}.")
-        if not self.temperature > 0:
-            raise UserError(f"slot_temperature={self.temperature}: expected a number above 0.")
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, ids, seeds):

@@ -12,6 +12,7 @@ from t2t_lite.layers.checks import check_sizes
 from t2t_lite.layers.encoder_heads import mean_and_maximum
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.models.transformer_lm import join_prompts, take_positions
+from t2t_lite.models.transformer_parts import build_parts
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 from t2t_lite.text.vocabulary import EOS_ID
@@ -30,8 +31,7 @@ class LSTMStack(Layer):
 
     def build(self, input_shape):
         """Creates the weights for inputs [B, T, size]."""
-        for layer in self.layers:
-            layer.build(input_shape)
+        build_parts(input_shape, *self.layers)
 
     def call(self, inputs, training=None, mask=None):
         """Maps [B, T, size] to each layer's outputs [B, T, size] and its last unmasked states h and c [B, size]."""
@@ -136,14 +136,12 @@ class LSTMLanguageModel(SequenceModel):
         if self.built:
             return
         size, layers = self.config["hidden_size"], self.config["num_layers"]
-        self.embedding.build((None, None))
-        for stack in (self.forward_stack, self.backward_stack):
-            stack.build((None, None, size))
+        build_parts((None, None), self.embedding)
+        build_parts((None, None, size), self.forward_stack, self.backward_stack)
         if self.mix is not None:
             self.mix.build([(None, None, 2 * size)] * (1 + layers))
             self.class_head.build((None, (4 if HEADS[self.config["head"]] == 1 else 2) * size))
-        elif self.softmax is not self.embedding:
-            self.softmax.build((None, None))
+        build_parts((None, None), self.softmax)
         number_seeds(self)
         self.built = True
 

@@ -7,7 +7,9 @@ from keras import ops
 
 from t2t_lite.layers import Dropout, masked_softmax
 from t2t_lite.layers.base import Layer, Orthogonal
+from t2t_lite.layers.checks import check_choices
 from t2t_lite.models.encoder_decoder import EncoderDecoder, shifted_right
+from t2t_lite.models.transformer_parts import build_parts
 from t2t_lite.registry import register_model
 from t2t_lite.settings.ranges import setting
 
@@ -31,8 +33,7 @@ class Attention(Layer):
 
     def __init__(self, mechanism: str, size: int, **kwargs):
         super().__init__(**kwargs)
-        if mechanism not in MECHANISMS:
-            raise ValueError(f"`mechanism` must be one of {', '.join(MECHANISMS)}: received mechanism={mechanism!r}.")
+        check_choices(MECHANISMS, mechanism=mechanism)
         own = {"use_bias": False, "dtype": self.dtype_policy}
         self.key = keras.layers.Dense(size, name="key", **own)
         self.query = self.score = None
@@ -42,9 +43,7 @@ class Attention(Layer):
 
     def build(self, input_shape):
         """Creates the weights for queries and a memory [B, T, size]."""
-        for layer in (self.key, self.query, self.score):
-            if layer is not None:
-                layer.build(input_shape)
+        build_parts(input_shape, self.key, self.query, self.score)
 
     def call(self, queries, keys, values, mask):
         """Maps queries [B, T, size], keys and values [B, S, size], and a mask [B, S] to ([B, T, size], weights)."""

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2t_lite.errors import UserError
 from t2t_lite.extras.baselines.kermit import Insertion
 from tests.data.canvases import canvases, slot_weights
 
@@ -86,15 +85,3 @@ def test_a_row_depends_on_its_seed_and_ids_alone():
             np.testing.assert_array_equal(found[row, :width], expected[0])
             assert not found[row, width:].any()
     assert (sampled(seeds=SEEDS[40:80])[0][29:] != together[0][29:, :30]).any(axis=1).all()
-
-
-@pytest.mark.parametrize(
-    "settings, words",
-    [
-        ({"order": "tree"}, "slot_order='tree': expected binary_tree, uniform"),
-        ({"temperature": 0.0}, "slot_temperature=0.0: expected a number above 0"),
-    ],
-)
-def test_other_settings_are_refused(settings, words):
-    with pytest.raises(UserError, match=words):
-        Insertion(**settings)
