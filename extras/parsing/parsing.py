@@ -166,21 +166,17 @@ class ParsingEnglishOwn(OwnCorpus, ParsingProblem):
 
     settings = own_settings("format", "problem", "vocab_size", "files", format=1, vocab_size=8000)
     example_flags = "--train_files=train.mrg --dev_files=dev.mrg"
+    expected_lines = "one file of bracketed trees per split"
     usual_vocab_sizes = "1000 to 16000"
 
     def check_files(self, paths):
         """Checks that train and dev have one file each, and that test has at most one: see `OwnCorpus.check_files`."""
+        super().check_files(paths)
         for split, split_paths in paths.items():
-            flag = f"--{FLAGS[split]}"
-            if not split_paths and split != DatasetSplit.TEST:
-                raise UserError(
-                    f"{self.name}: {flag} is missing. Expected a file of bracketed trees, such as "
-                    f"{flag}={FILE_TAGS[split]}.mrg"
-                )
             if len(split_paths) > 1:
                 raise UserError(
-                    f"{flag}={','.join(split_paths)}: {counted(len(split_paths), 'file')}. Expected one file of "
-                    "bracketed trees."
+                    f"--{FLAGS[split]}={','.join(split_paths)}: {counted(len(split_paths), 'file')}. Expected one file "
+                    "of bracketed trees."
                 )
 
     def check_corpus(self, data_dir, tmp_dir):

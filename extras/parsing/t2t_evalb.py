@@ -54,22 +54,19 @@ def run(flags):
 def _show(title, result):
     """Prints a summary with evalb's names."""
     print(f"-- {title} --")
-    for name, count in (
-        ("Number of sentence", result.sentences),
-        ("Number of Error sentence", result.errors),
-        ("Number of Skip  sentence", result.skipped),
-        ("Number of Valid sentence", result.valid),
-        ("Other punctuation tags", result.unmatched_punctuation),
+    for name, value, digits in (
+        ("Number of sentence", result.sentences, 0),
+        ("Number of Error sentence", result.errors, 0),
+        ("Number of Skip  sentence", result.skipped, 0),
+        ("Number of Valid sentence", result.valid, 0),
+        ("Other punctuation tags", result.unmatched_punctuation, 0),
+        ("Bracketing Recall", result.recall, 2),
+        ("Bracketing Precision", result.precision, 2),
+        ("Bracketing FMeasure", result.f1, 2),
+        ("Complete match", result.complete_match, 2),
+        ("Tagging accuracy", result.tagging_accuracy, 2),
     ):
-        print(f"{name:25} = {count:6}")
-    for name, percent in (
-        ("Bracketing Recall", result.recall),
-        ("Bracketing Precision", result.precision),
-        ("Bracketing FMeasure", result.f1),
-        ("Complete match", result.complete_match),
-        ("Tagging accuracy", result.tagging_accuracy),
-    ):
-        print(f"{name:25} = {percent:6.2f}")
+        print(f"{name:25} = {value:6.{digits}f}")
 
 
 main = _app.command("t2t-evalb", define_flags, run, check)

@@ -228,7 +228,8 @@ class _Phrase:
 def build_tree(tokens, words, phrases=(), known_tags=None):
     """Builds the Tree `(TOP …)` that a sequence of tokens describes, over exactly the given words.
 
-    A sequence that `is_valid` accepts describes exactly one tree. Any other sequence is repaired:
+    A sequence with one tag per word, matching brackets and no empty phrase describes exactly one tree. Any other
+    sequence is repaired:
 
     1. Tags and words are aligned (see `align`). A tag without a word is dropped. A word without a tag gets its most
        frequent tag, or NN, and follows the previous word. At the end of the sentence, words without tags go
@@ -291,22 +292,6 @@ def _tagged(tokens, words, phrases, known_tags):
     """Pairs tags with words, in order if there are as many tags as words, otherwise with `align`."""
     tags = [token for token in tokens if token not in phrases and not _is_closing(token)]
     return align(tags, words, known_tags if len(tags) != len(words) else {})
-
-
-def is_valid(tokens, num_words, phrases=()):
-    """Returns whether the tokens form a tree over `num_words` words: brackets match and no phrase is empty."""
-    phrases = set(phrases) | _closed(tokens)
-    stack, count, previous = [], 0, None
-    for token in tokens:
-        if _is_closing(token):
-            if not stack or stack.pop() != token[1:] or previous in phrases:
-                return False
-        elif token in phrases:
-            stack.append(token)
-        else:
-            count += 1
-        previous = token
-    return not stack and count == num_words > 0
 
 
 def _is_closing(token):

@@ -206,8 +206,8 @@ def test_without_the_penn_treebank_the_layout_is_said(tmp_path):
 
 
 MISTAKES = [
-    ({"train_files": []}, "such as --train_files=train.mrg"),
-    ({"dev_files": []}, "such as --dev_files=dev.mrg"),
+    ({"train_files": []}, "missing --train_files"),
+    ({"dev_files": []}, "missing --dev_files"),
     ({"dev_files": ["."]}, "is a folder"),
     ({"train_files": ["a", "b"]}, "--train_files=a,b: 2 files"),
     ({"test_files": ["none.mrg"]}, "--test_files=none.mrg: no such file"),
