@@ -9,7 +9,7 @@ multiple of the block size.
 """
 
 from t2t_lite.hparams.changes import changed
-from t2t_lite.hparams.transformer_lm import transformer_lm_base
+from t2t_lite.hparams.transformer_lm import transformer_lm_base, transformer_lm_tiny
 from t2t_lite.registry import register_hparams
 from t2t_lite.settings.config import HParams
 
@@ -228,17 +228,12 @@ def image_transformer_small():
     digits.
     """
     return changed(
-        transformer_lm_base(),
+        transformer_lm_tiny(),
         {"block_length": 112, "unconditional": False},
-        num_hidden_layers=4,
-        hidden_size=128,
-        filter_size=512,
-        num_heads=4,
         learning_rate_schedule="constant*linear_warmup*single_cycle_cos_decay",
         learning_rate_constant=0.002,
         learning_rate_warmup_steps=200,
         batch_size=4096,
         self_attention_type="local_1d+dot_product_relative_v2",
         max_relative_position=224,
-        layer_prepostprocess_dropout=0.0,
     )

@@ -320,11 +320,6 @@ class ImageOwn(OwnProblem, ImageProblem):
     def _class_of(self, path):
         return class_of(path, self._folders)
 
-    def check_split(self, split, watch, data_dir, tmp_dir):
-        """See `OwnProblem.check_split`."""
-        for _ in watch(self.generate_images(data_dir, tmp_dir, split)):
-            pass
-
     def generate_images(self, data_dir, tmp_dir, dataset_split):
         """Yields the images of a split as (image, class name)."""
         self.read_config(data_dir)
@@ -341,3 +336,5 @@ class ImageOwn(OwnProblem, ImageProblem):
                 report(str(error), self.on_bad_line)
             else:
                 yield image, label
+
+    generate_samples = generate_images  # for `check_corpus`

@@ -1,7 +1,7 @@
 """Hparams sets for the Music Transformer (Huang et al. 2018), with relative positions: a small set and the paper's."""
 
 from t2t_lite.hparams.changes import changed
-from t2t_lite.hparams.transformer_lm import transformer_lm_base
+from t2t_lite.hparams.transformer_lm import transformer_lm_base, transformer_lm_tiny
 from t2t_lite.registry import register_hparams
 
 
@@ -9,15 +9,10 @@ from t2t_lite.registry import register_hparams
 def music_transformer_small():
     """4 layers of hidden size 128, relative positions up to 256 events, 2,048 events per batch."""
     return changed(
-        transformer_lm_base(),
-        num_hidden_layers=4,
-        hidden_size=128,
-        filter_size=512,
-        num_heads=4,
+        transformer_lm_tiny(),
         learning_rate_schedule="constant*linear_warmup*single_cycle_cos_decay",
         learning_rate_constant=0.002,
         learning_rate_warmup_steps=200,
-        batch_size=2048,
         self_attention_type="dot_product_relative_v2",
         max_relative_position=256,
         layer_prepostprocess_dropout=0.1,

@@ -195,11 +195,6 @@ class MusicOwn(OwnProblem, MusicProblem):
     def _warn(self):
         return FewWarnings("further warnings about MIDI files are not shown")
 
-    def check_split(self, split, watch, data_dir, tmp_dir):
-        """Checks all files of a split by reading them: see `OwnProblem.check_split`."""
-        for _ in watch(self.generate_pieces(data_dir, tmp_dir, split)):
-            pass
-
     def generate_pieces(self, data_dir, tmp_dir, dataset_split):
         """Yields the ids of the events in each file."""
         self.read_config(data_dir)
@@ -209,3 +204,5 @@ class MusicOwn(OwnProblem, MusicProblem):
                 yield encode_midi(facts["path"], encoder, self._warn)
             except UserError as error:
                 report(str(error), self.on_bad_line)
+
+    generate_samples = generate_pieces  # for `check_corpus`
