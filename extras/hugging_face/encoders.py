@@ -2,8 +2,8 @@
 
 A folder may also hold files of other packages, such as those of sentence-transformers. Each kind of file is handled by
 a class, which is registered with `@registry.register_folder_part("name")`. Its method `read(folder, family, vocabulary,
-most)` returns {argument of our model: value}. Its method `written(family, predictor)` returns an object with the
-attributes `title`, `use`, `library` and `contents` of a `Folder`, or None for a model without such files.
+most)` returns {argument of our model: value}. Its method `written(family, predictor)` returns the `title`, `use`,
+`library` and `contents` of a `Folder`, {attribute: value}, or {} for a model without such files.
 """
 
 import numpy as np
@@ -255,8 +255,7 @@ def encoder_folder(family, predictor):
         contents=vocabulary.contents,
     )
     for part in parts:
-        contents = folder.contents | part.contents
-        folder = folder._replace(title=part.title, use=part.use, library=part.library, contents=contents)
+        folder = folder._replace(**part | {"contents": folder.contents | part["contents"]})
     return folder
 
 
@@ -273,9 +272,7 @@ def _facts(predictor, vocabulary):
     head = predictor.model.config["head"]
     ids = {"pad": PAD_ID, "bos": vocabulary.special_ids[vocabulary.first_token], "eos": EOS_ID}
     labels = {"class": predictor.labels, "tag": predictor.labels, "real": ["LABEL_0"]}.get(head)
-    facts = {"vocab_size": len(vocabulary.ids)}
-    for role, i in ids.items():
-        facts[f"{role}_token_id"] = vocabulary.ids[i]
+    facts = {"vocab_size": len(vocabulary.ids)} | {f"{role}_token_id": vocabulary.ids[i] for role, i in ids.items()}
     if labels:
         facts["id2label"] = {str(i): label for i, label in enumerate(labels)}
         facts["label2id"] = {label: i for i, label in enumerate(labels)}

@@ -2,7 +2,6 @@
 
 import io
 import json
-import math
 import os
 import zipfile
 from typing import NamedTuple
@@ -133,16 +132,7 @@ class HuggingFaceWeights:
         """Returns a tensor. Raises `UserError` if it is missing, is not finite, or has the wrong shape or type."""
         name = self._short(name)
         tensor = self._tensors.get(name)
-        if tensor is None or tensor.shape != shape or tensor.dtype != "float32":
-            actual = "missing" if tensor is None else f"{tensor.dtype} {' x '.join(map(str, tensor.shape))}"
-            expected = " x ".join(map(str, shape))
-            raise UserError(f"{self.path}: {name} is {actual}. Expected float {expected}, according to config.json.")
-        # Transformers excludes an id with a bias of -inf, so this bias may contain -inf.
-        checked = np.maximum(tensor, NEVER) if name == "final_logits_bias" else tensor
-        if not np.isfinite(checked).all():
-            raise UserError(
-                f"{self.path}: {name} contains NaN or infinite numbers. Expected the weights of a trained model."
-            )
+        check_tensor(self.path, name, tensor, shape, "according to config.json.")
         self._unread.discard(name)
         return tensor
 
@@ -187,6 +177,24 @@ class HuggingFaceWeights:
                     self.take(f"{name.replace('*', str(number))}.weight", shape[:: -1 if family.is_transposed else 1])
 
 
+def check_tensor(path, name, tensor, shape, advice):
+    """Raises `UserError` unless a tensor has finite numbers, float32, and the expected shape.
+
+    Args:
+        path, name: str, the file and the tensor, for the message.
+        tensor: array, or None if it is missing.
+        shape: tuple of int.
+        advice: str, the end of the message.
+    """
+    if tensor is None or tensor.shape != tuple(shape) or tensor.dtype != "float32":
+        actual = "missing" if tensor is None else f"{tensor.dtype} {' x '.join(map(str, tensor.shape))}"
+        raise UserError(f"{path}: {name} is {actual}. Expected float {' x '.join(map(str, shape))}, {advice}")
+    # Transformers excludes an id with a bias of -inf, so this bias may contain -inf.
+    checked = np.maximum(tensor, NEVER) if name == "final_logits_bias" else tensor
+    if not np.isfinite(checked).all():
+        raise UserError(f"{path}: {name} contains NaN or infinite numbers. Expected the weights of a trained model.")
+
+
 def read_weights(folder, family, auto_class=None):
     """Returns the HuggingFaceWeights of a folder's `model.safetensors`, which may be split into shards.
 
@@ -199,7 +207,7 @@ def read_weights(folder, family, auto_class=None):
     Raises:
         UserError: the file is missing or damaged.
     """
-    path = _path_of_tensors(folder)
+    path = next(filter(files.exists, (os.path.join(folder, name) for name in _NAMES)), None)
     if path is None and auto_class is None:
         raise UserError(f"{folder}: contains neither {_WHOLE} nor {_TORCH}. Expected a Hugging Face model.")
     path = path or os.path.join(folder, _WHOLE)
@@ -214,12 +222,6 @@ def read_weights(folder, family, auto_class=None):
         data = files.read_bytes(path)
         tensors = _read_torch(data, path, family.unused) if path.endswith(_TORCH) else read_tensors(data, path)
     return HuggingFaceWeights(path, tensors, family)
-
-
-def _path_of_tensors(folder):
-    """Returns the path of the first file of `_NAMES` in a folder, or None."""
-    paths = (os.path.join(folder, name) for name in _NAMES)
-    return next(filter(files.exists, paths), None)
 
 
 def _read_shards(path):
@@ -248,10 +250,10 @@ def _read_torch(data, path, tied):
         tensors = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
         by_name = {str(name): tensor for name, tensor in tensors.items()}
         for tensor in by_name.values():
-            _check_bytes(math.prod(tensor.shape) * tensor.element_size(), data)
+            _check_bytes(tensor.nbytes, data)
         # Tied matrices occur under several names; every other tensor occurs once.
         untied = [tensor for name, tensor in by_name.items() if not name.endswith(tied)]
-        _check_bytes(sum(math.prod(tensor.shape) * tensor.element_size() for tensor in untied), data)
+        _check_bytes(sum(tensor.nbytes for tensor in untied), data)
         return {name: tensor.float().numpy() for name, tensor in by_name.items()}
     except Exception as error:  # a damaged file can raise anything
         reason = [*str(error).splitlines(), type(error).__name__][0]

@@ -117,7 +117,7 @@ def _meaning(proto):
 
 def check_ids(ids, size, path):
     """Raises `UserError` unless `ids` is {piece: id} with distinct ids below `size`."""
-    good = isinstance(ids, dict) and all(type(i) is int and 0 <= i < size for i in ids.values())
+    good = all(0 <= i < size for i in ids.values())
     if not good or len(set(ids.values())) != len(ids) or "" in ids:
         raise UserError(
             f"{path}: the ids are invalid. Expected a different id for each piece, from 0 to {size - 1} according to "

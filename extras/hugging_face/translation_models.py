@@ -77,11 +77,8 @@ def import_translation_model(family, path, config, output_dir, languages=()):
 
     def fill(model):
         weights.fill(model, table, change=lambda part, array: divided(array, _factor(model, part, scale)))
-        for layer, name in (
-            (model.input_embedding, "inputs"),
-            (model.target_embedding, "targets"),
-            (model.softmax, "softmax"),
-        ):
+        matrices = {"inputs": model.input_embedding, "targets": model.target_embedding, "softmax": model.softmax}
+        for name, layer in matrices.items():
             layer.embeddings.assign(divided(embeddings[name], scale))
         model.softmax.bias.assign(embeddings["bias"])
 
@@ -268,7 +265,9 @@ def conversion(family, model):
         returns the ratio of the foreign weight to ours).
     """
     scale = stream_scale(model.config["norm_epsilon"])
-    order = np.arange(model.config["hidden_size"]) if _position_names(family) else _hidden_order(model.config)
+    size = model.config["hidden_size"]
+    is_ordered = _position_names(family) or model.config["position_layout"] != "interleaved"
+    order = np.arange(size) if is_ordered else np.r_[0:size:2, 1:size:2]
     return order, lambda part: _factor(model, part, scale)
 
 
@@ -279,12 +278,6 @@ def _logits_bias(model):
     if config["tie_embeddings"]:
         bias[0] = NEVER
     return bias[None]
-
-
-def _hidden_order(config):
-    """Returns the index of our hidden feature for each hidden feature of Marian, int [hidden]."""
-    size = config["hidden_size"]
-    return np.r_[0:size:2, 1:size:2] if config["position_layout"] == "interleaved" else np.arange(size)
 
 
 def _position_names(family):

@@ -99,22 +99,14 @@ def export_adapter(answerer, path):
 
 def _check(run):
     """Raises `UserError` if there is no LoRA, or if training changed weights that an adapter cannot contain."""
-    hparams = run.hparams
     if export_of(run.path):
-        raise UserError(
-            f"{run.path}: is an export, in which LoRA is merged into the kernels. Expected the training's output_dir."
-        )
-    if not hparams.lora_rank:
-        raise UserError(
-            f"{run.path}: was trained with lora_rank=0. Expected a run trained with LoRA: --hparams=lora_rank=8."
-        )
-    if hparams.frozen:
-        raise UserError(
-            f"{run.path}: with frozen={hparams.frozen}, weights other than LoRA were trained. Expected a run without "
-            "frozen."
-        )
-    if run.model.config.get("head") == "masked_lm":
-        raise UserError(
-            f"{run.path}: its head for masked words was trained, too, but adapters cannot contain it. Expected a run "
-            "that predicts classes, numbers, tags or answers, or one that generates text."
-        )
+        reason = "is an export, in which LoRA is merged into the kernels. Expected the training's output_dir."
+    elif not run.hparams.lora_rank:
+        reason = "was trained with lora_rank=0. Expected a run trained with LoRA: --hparams=lora_rank=8."
+    elif run.hparams.frozen:
+        reason = f"was trained with frozen={run.hparams.frozen}, not only LoRA. Expected a run without it."
+    elif run.model.config.get("head") == "masked_lm":
+        reason = "trained its head for masked words, which adapters cannot contain. Expected a run of any other task."
+    else:
+        return
+    raise UserError(f"{run.path}: {reason}")

@@ -1,12 +1,11 @@
 """Makes the head of a run that is imported from an adapter: the base's head, or the adapter's own head."""
 
-import numpy as np
-
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.extras.hugging_face import named_weights
 from t2t_lite.extras.hugging_face.encoders import class_of_head, remembered_values
-from t2t_lite.extras.peft.adapter_parts import ANOTHER, FACTS, shape_of
+from t2t_lite.extras.hugging_face.hugging_face_folder import check_tensor
+from t2t_lite.extras.peft.adapter_parts import ANOTHER, FACTS
 from t2t_lite.files import copy_files
 from t2t_lite.runs.run_config import hparams_of, run_config
 from t2t_lite.runs.weights import named_weights as weights_of
@@ -105,9 +104,7 @@ class AdapterHead:
 
     def _take(self, name, shape):
         array = self._tensors[name.removeprefix(self._family.prefix)]
-        if array.shape != tuple(shape) or array.dtype != "float32" or not np.isfinite(array).all():
-            expected = " x ".join(map(str, shape))
-            raise UserError(f"{self._path}: {name} is {shape_of(array)}, expected finite float {expected}. {ANOTHER}")
+        check_tensor(self._path, name, array, shape, f"as in {self._run.path}. {ANOTHER}")
         return array
 
     def _labels_of_base(self):

@@ -6,8 +6,9 @@ import re
 import numpy as np
 
 from t2t_lite.errors import UserError, shown
+from t2t_lite.extras.hugging_face.hugging_face_folder import check_tensor
 from t2t_lite.extras.hugging_face.named_weights import array_of
-from t2t_lite.extras.peft.adapter_parts import ANOTHER, MOST, PREFIX, A, B, kernel_parts, shape_of
+from t2t_lite.extras.peft.adapter_parts import ANOTHER, MOST, PREFIX, A, B, kernel_parts
 from t2t_lite.layers.dense import merged
 from t2t_lite.models.fine_tuning import TARGETS, target_of
 
@@ -79,12 +80,7 @@ class AdapterMatrices:
         first = named.get(module + A)
         rank = len(first) if first is not None and first.ndim == 2 and 1 <= len(first) <= MOST else "r"
         for name, shape in ((module + A, (rank, inputs)), (module + B, (outputs, rank))):
-            array = named.get(name)
-            if array is None or array.shape != shape or array.dtype != "float32":
-                expected = f"expected float {' x '.join(map(str, shape))} for {self._base}"
-                raise UserError(f"{self._path}: {name} is {shape_of(array)}, {expected}. {ANOTHER}")
-            if not np.isfinite(array).all():
-                raise UserError(f"{self._path}: {name} contains NaN or infinite values. Expected a trained adapter.")
+            check_tensor(self._path, name, named.get(name), shape, f"as in {self._base}. {ANOTHER}")
         return named[module + A], named[module + B]
 
     def _factor(self, module, rank):

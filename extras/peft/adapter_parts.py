@@ -129,8 +129,3 @@ def fingerprint(model):
         if id(weight) not in heads and not lora_names([name]):
             digest.update(array_of(weight).astype("<f4").tobytes())
     return digest.hexdigest()
-
-
-def shape_of(array):
-    """Describes an array in messages, such as "float32 8 x 16"; returns "missing" for None."""
-    return "missing" if array is None else f"{array.dtype} {' x '.join(map(str, array.shape))}"
