@@ -19,6 +19,9 @@ from t2t_lite.text.vocabulary import EOS_ID, UNK_ID
 
 _ANY_SIZE = ("hidden_size", "filter_size", "num_heads", "num_encoder_layers", "num_decoder_layers", "max_position")
 _EITHER = (False, True)
+# The projections whose outputs each linear layer of CTranslate2's attention concatenates.
+_OF_SELF_ATTENTION = (("query", "key", "value"), ("output",))
+_OF_CROSS_ATTENTION = (("query",), ("key", "value"), ("output",))
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "swish": "SWISH", "swiglu": "SWISH"}
 # Number of rows in the sinusoid table, enough for the longest input (1024) and its longest output (50 more).
 _SINUSOIDS = 2048
@@ -84,18 +87,26 @@ def export_ctranslate2(
         raise UserError(f"--quantization={quantization}: expected one of {', '.join(QUANTIZATIONS)}.")
     formats.check("ctranslate2", translator)
     folders.check_new(path)
-    _check_installed()
     tokens = {side: unique_pieces(encoder) for side, encoder in translator.encoders.items()}
     spec = model_spec(translator.model, tokens)
     spec.validate()
     _convert_without_torch(spec)
     spec.optimize(quantization=quantization)
 
+    models = sentencepiece_models(translator.encoders)
+    added = added_files(
+        translator,
+        title="A translation model for CTranslate2",
+        library="ctranslate2",
+        body=(_USE_SENTENCEPIECE if models else _USE_TOKENS) + _LIMITS,
+        license=license,
+        command=command,
+        rows={"weights": f"stored as {quantization}"},
+    )
+
     def write(folder):
         spec.save(folder)
-        for name, model in sentencepiece_models(translator.encoders).items():
-            folders.write_file(folder, name, model)
-        for name, content in _added_files(translator, quantization, license, command).items():
+        for name, content in (models | added).items():
             folders.write_file(folder, name, content)
 
     return folders.write_folder(path, write)
@@ -114,9 +125,9 @@ def model_spec(model, tokens):
     """
     formats.check_model("ctranslate2", model)
     config = model.config
-    _check_installed()
-    from ctranslate2.specs.common_spec import Activation
-    from ctranslate2.specs.transformer_spec import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec
+    with needs("CTranslate2", "ctranslate2", "this export"):
+        from ctranslate2.specs.common_spec import Activation
+        from ctranslate2.specs.transformer_spec import TransformerDecoderSpec, TransformerEncoderSpec, TransformerSpec
 
     options = {
         "num_heads": config["num_heads"],
@@ -145,11 +156,11 @@ def model_spec(model, tokens):
     if config["target_space_embedding"]:  # a vector added at every position
         spec.encoder.position_encodings.encodings += array_of(model.target_space)
     for layer, theirs in zip(model.encoder.layers, spec.encoder.layer, strict=True):
-        _fill_self_attention(layer.self_attention, theirs.self_attention)
+        _fill_attention(layer.self_attention, theirs.self_attention, _OF_SELF_ATTENTION)
         _fill_feed_forward(layer.feed_forward, theirs.ffn)
     for layer, theirs in zip(model.decoder.layers, spec.decoder.layer, strict=True):
-        _fill_self_attention(layer.self_attention, theirs.self_attention)
-        _fill_cross_attention(layer.cross_attention, theirs.attention)
+        _fill_attention(layer.self_attention, theirs.self_attention, _OF_SELF_ATTENTION)
+        _fill_attention(layer.cross_attention, theirs.attention, _OF_CROSS_ATTENTION)
         _fill_feed_forward(layer.feed_forward, theirs.ffn)
     if config["norm"] == "pre":
         _fill_norm(model.encoder_norm, spec.encoder.layer_norm)
@@ -163,11 +174,6 @@ def model_spec(model, tokens):
     return spec
 
 
-def _check_installed():
-    with needs("CTranslate2", "ctranslate2", "this export"):
-        import ctranslate2  # noqa: F401
-
-
 def _positions(layer, config):
     """Returns the position table, float32 [positions, hidden]; it is zero for a model without positions."""
     if config["position"] == "learned":
@@ -177,22 +183,14 @@ def _positions(layer, config):
     return array_of(layer.encode(ops.arange(_SINUSOIDS)))
 
 
-def _fill_self_attention(residual, theirs):
+def _fill_attention(residual, theirs, projections):
     attention = residual.layer
-    _fill_dense([attention.query_projection, attention.key_projection, attention.value_projection], theirs.linear[0])
-    _fill_dense([attention.output_projection], theirs.linear[1])
+    for number, roles in enumerate(projections):
+        _fill_dense([getattr(attention, f"{role}_projection") for role in roles], theirs.linear[number])
     _fill_norm(residual.normalization, theirs.layer_norm)
     if hasattr(theirs, "relative_position_keys"):
         theirs.relative_position_keys = array_of(attention.key_table)
         theirs.relative_position_values = array_of(attention.value_table)
-
-
-def _fill_cross_attention(residual, theirs):
-    attention = residual.layer
-    _fill_dense([attention.query_projection], theirs.linear[0])
-    _fill_dense([attention.key_projection, attention.value_projection], theirs.linear[1])
-    _fill_dense([attention.output_projection], theirs.linear[2])
-    _fill_norm(residual.normalization, theirs.layer_norm)
 
 
 def _fill_feed_forward(residual, theirs):
@@ -231,19 +229,6 @@ def _convert_without_torch(spec):
             setattr(owner, name.rpartition("/")[2], Array(value.array))
 
     theirs.visit_spec(spec, replace)
-
-
-def _added_files(translator, quantization, license, command):
-    body = _USE_SENTENCEPIECE if sentencepiece_models(translator.encoders) else _USE_TOKENS
-    return added_files(
-        translator,
-        title="A translation model for CTranslate2",
-        library="ctranslate2",
-        body=body + _LIMITS,
-        license=license,
-        command=command,
-        rows={"weights": f"stored as {quantization}"},
-    )
 
 
 _LIMITS = """
