@@ -12,6 +12,8 @@ import os
 import unicodedata
 from typing import NamedTuple
 
+import numpy as np
+
 from t2t_lite import files, registry
 from t2t_lite.errors import UserError, shown
 from t2t_lite.extras.families.charsmaps import check_words, clean_up, compiled, read_rules
@@ -117,8 +119,37 @@ class Unigram(NamedTuple):
 
         Raises `UserError` if the encoder's model was not made by `adopted`.
         """
-        tokens = {"pad_token": self.pad, "sep_token": self.end, "unk_token": self.unknown}
-        return Published(encoder.path, *published(encoder), tokenizer={**self.tokenizer, **tokens})
+        proto = parse_sentencepiece(files.read_bytes(encoder.path), encoder.path)
+        spec, pieces = proto.trainer_spec, [piece.piece for piece in proto.pieces]
+        missing = [token for token in self.special if token not in pieces]
+        if missing or spec.model_type != spec.UNIGRAM or pieces[EOS_ID] != self.end:
+            raise UserError(
+                f"{encoder.path}: {f'lacks {missing[0]}' if missing else f'is not {self.name} vocabulary'}. Expected "
+                "an imported SentencePiece vocabulary, WordPiece or byte-level BPE."
+            )
+        first, last = (
+            [pieces.index(token) for token in tokens if token in pieces] for tokens in (self.order, self.last)
+        )
+        middle = [i for i in range(len(pieces)) if i not in (*first, *last)]
+        order = [*first, *middle, *last]
+        in_file = [*map(pieces.index, self.in_file), *middle] if self.in_file else order
+        place = {pieces[i]: number for number, i in enumerate(in_file)}
+        reordered = [proto.SentencePiece.FromString(proto.pieces[i].SerializeToString()) for i in in_file]
+        del proto.pieces[:]
+        proto.pieces.extend(reordered)
+        spec.pad_id, spec.unk_id, spec.eos_id, spec.bos_id = place.get(self.pad, -1), place[self.unknown], -1, -1
+        spec.vocab_size = len(in_file)
+        for role, piece in self.ends.items():
+            if piece in pieces:
+                setattr(spec, f"{role}_piece", piece)
+                setattr(spec, f"{role}_id", place[piece])
+        return Published(
+            encoder.path,
+            ids=np.argsort(order).tolist(),
+            special_ids={token: pieces.index(token) for token in self.special},
+            contents={self.file: proto.SerializeToString(deterministic=True)},
+            tokenizer=self.tokenizer | {"pad_token": self.pad, "sep_token": self.end, "unk_token": self.unknown},
+        )
 
 
 _CLEANED = {"do_lower_case": False, "keep_accents": True}  # no clean-up, because the model's rules include it
@@ -280,47 +311,6 @@ def of_tokenizer_json(tokenizer, path):
         raise UserError(f"{path}: precompiled_charsmap is not base64. Copy the file again.") from None
     proto.normalizer_spec.precompiled_charsmap = charsmap
     return proto.SerializeToString(deterministic=True)
-
-
-def published(encoder):
-    """Returns (list of the published id for each of our ids, {special token: our id}, {file name: bytes}).
-
-    Args:
-        encoder: SentencePieceEncoder whose model was made by `adopted`.
-
-    Raises:
-        UserError: the model was not made by `adopted`.
-    """
-    proto = parse_sentencepiece(files.read_bytes(encoder.path), encoder.path)
-    pieces = [piece.piece for piece in proto.pieces]
-    family = family_of(pieces)
-    missing = [token for token in family.special if token not in pieces]
-    if missing or proto.trainer_spec.model_type != proto.trainer_spec.UNIGRAM or pieces[EOS_ID] != family.end:
-        raise UserError(
-            f"{encoder.path}: {f'lacks {missing[0]}' if missing else f'is not {family.name} vocabulary'}. Expected an "
-            "imported SentencePiece vocabulary, WordPiece or byte-level BPE."
-        )
-    first, last = (
-        [pieces.index(token) for token in tokens if token in pieces] for tokens in (family.order, family.last)
-    )
-    middle = [i for i in range(len(pieces)) if i not in (*first, *last)]
-    order = [*first, *middle, *last]
-    ids = [0] * len(order)
-    for theirs, ours in enumerate(order):
-        ids[ours] = theirs
-    in_file = [*map(pieces.index, family.in_file), *middle] if family.in_file else order
-    spec, place = proto.trainer_spec, {pieces[i]: number for number, i in enumerate(in_file)}
-    reordered = [proto.SentencePiece.FromString(proto.pieces[i].SerializeToString()) for i in in_file]
-    del proto.pieces[:]
-    proto.pieces.extend(reordered)
-    spec.pad_id, spec.unk_id, spec.eos_id, spec.bos_id = place.get(family.pad, -1), place[family.unknown], -1, -1
-    spec.vocab_size = len(in_file)
-    for role, piece in family.ends.items():
-        if piece in pieces:
-            setattr(spec, f"{role}_piece", piece)
-            setattr(spec, f"{role}_id", place[piece])
-    special = {token: pieces.index(token) for token in family.special}
-    return ids, special, {family.file: proto.SerializeToString(deterministic=True)}
 
 
 @functools.cache

@@ -50,20 +50,17 @@ class PublishedTable(PublishedFiles):
                 if line is None or not line.strip() or (self.has_header and line_number == 1):
                     continue
                 cells = [plain_text.clean(cell) for cell in line.split("\t")]
+                where = f"{source}, line {line_number}"
                 if len(cells) < least:
                     found = counted(len(cells), "column")
-                    message = (
-                        f"{source}, line {line_number}: found {found}. Expected at least {least}, separated by tabs."
-                    )
+                    message = f"{where}: found {found}. Expected at least {least}, separated by tabs."
                     plain_text.report(message, self.on_bad_line)
                     continue
                 label, texts = cells[self.label_column], [cells[column] for column in self.text_columns]
                 if label == "-":  # means that the annotators disagreed
                     self.removed["no label"] += 1
                 elif label not in numbers:
-                    message = (
-                        f"{source}, line {line_number}: unknown label {shown(label)}. Expected {', '.join(numbers)}."
-                    )
+                    message = f"{where}: unknown label {shown(label)}. Expected {', '.join(numbers)}."
                     plain_text.report(message, self.on_bad_line)
                 else:
                     yield {"inputs": texts if self.num_texts > 1 else texts[0], "label": numbers[label]}

@@ -56,10 +56,9 @@ class MemoryScore(AttentionScore):
             layer.num_heads * layer.query_size, use_bias=False, dtype=layer.dtype_policy, name="position_projection"
         )
         layer.position_projection.build((None, hidden_size))
-        shape, initializer = (layer.num_heads, layer.query_size), keras.initializers.RandomNormal(stddev=0.02)
-        layer.content_bias = layer.add_weight(name="content_bias", shape=shape, initializer=initializer)
-        initializer = keras.initializers.RandomNormal(stddev=0.02)
-        layer.position_bias = layer.add_weight(name="position_bias", shape=shape, initializer=initializer)
+        for name in ("content_bias", "position_bias"):
+            options = {"name": name, "initializer": keras.initializers.RandomNormal(stddev=0.02)}
+            setattr(layer, name, layer.add_weight(shape=(layer.num_heads, layer.query_size), **options))
         layer.position_dropout = Dropout(self.position_dropout, dtype=layer.dtype_policy, name="position_dropout")
 
     def scores(self, layer, query, key, distances, training):

@@ -4,7 +4,6 @@ Reads the formats of versions 2 to 6, and writes the format of version 2, which 
 """
 
 import os
-from typing import NamedTuple
 
 from t2t_lite import files, registry
 from t2t_lite.errors import LOGGER, UserError, shown
@@ -35,20 +34,6 @@ _USE = usage(
     'model = SentenceTransformer(".")',
     'print(model.encode(["A text.", "Another text."]))',
 )
-
-
-class Written(NamedTuple):
-    """The files and texts that an export adds to an encoder's folder.
-
-    Attributes:
-        title, use, library: see `hugging_face_folder.Folder`.
-        contents: {name of a file: JSON value}.
-    """
-
-    title: str
-    use: str
-    library: str
-    contents: dict
 
 
 @registry.register_folder_part("sentence_transformers")
@@ -87,7 +72,7 @@ class SentenceFolder:
         return {"features_pooling": pooling, "features_normalized": len(modules) > 2, "features_length": length - 1}
 
     def written(self, family, predictor):
-        """Returns the `Written` for a Predictor's model, or None if the model does not pool its positions.
+        """Returns {attribute of `Folder`: value} for a Predictor's model, or {} if it does not pool its positions.
 
         Raises:
             UserError: sentence-transformers would pool differently.
@@ -95,7 +80,7 @@ class SentenceFolder:
         config = predictor.model.config
         pooling = config["features_pooling"]
         if pooling == ALL_POSITIONS:
-            return None
+            return {}
         kind = next(theirs for theirs, ours in _POOLINGS.items() if ours == pooling)
         if reason := _strange_first(family, pooling):
             raise UserError(f"features_pooling={pooling}: {reason}. Expected mean or max.")
@@ -106,18 +91,18 @@ class SentenceFolder:
         ]
         modes = {_FLAG.format(flag): kind == name for name, flag in _FLAGS.items()}
         length = {"max_seq_length": 1 + predictor.features_length, "do_lower_case": False}
-        return Written(
-            title="A sentence encoder",
-            use=_USE,
-            library="sentence-transformers",
-            contents={
+        return {
+            "title": "A sentence encoder",
+            "use": _USE,
+            "library": "sentence-transformers",
+            "contents": {
                 _MODULES: modules,
                 "1_Pooling/config.json": {"word_embedding_dimension": config["hidden_size"], **modes},
                 **({"2_Normalize/config.json": {}} if is_unit else {}),
                 _LENGTH: length,
                 _PROMPTS: {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
             },
-        )
+        }
 
     @staticmethod
     def _pooling(path, family):

@@ -33,9 +33,8 @@ class SubwordGraph:
         self._longest = max(map(len, ids))
         # The second alphabet is for tokens that the first one cannot spell: all characters that are not pieces are
         # escaped.
-        self._alphabets = [
-            np.sort([ord(c) for c in characters if c != "\n"]) for characters in (alphabet, {*filter(_is_one, ids)})
-        ]
+        single = {piece for piece in ids if len(piece) == 1}
+        self._alphabets = [np.sort([ord(c) for c in characters if c != "\n"]) for characters in (alphabet, single)]
         with tf.init_scope():  # outside any function being traced, because an export has to track the table
             values = tf.constant([*ids.values()], tf.int64)
             self.table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([*ids], values), 0)
@@ -95,10 +94,6 @@ class SubwordGraph:
             [tf.zeros_like(rows[:1], tf.bool), is_word[1:] & is_word[:-1] & (rows[1:] == rows[:-1])], 0
         )
         return tf.strings.reduce_join(tokens.with_values(tf.where(needs_space, " ", "") + tokens.values), axis=-1)
-
-
-def _is_one(piece):
-    return len(piece) == 1
 
 
 def _not_empty(ragged):

@@ -118,7 +118,7 @@ def _meaning(hparams, name):
         "attention_key_channels": "hidden_size",
         "attention_value_channels": "hidden_size",
     }
-    return hparams.get(name) or (hparams.get(instead[name]) if name in instead else hparams.get(name))
+    return hparams.get(name) or hparams.get(instead.get(name, name))
 
 
 def _read(path):
