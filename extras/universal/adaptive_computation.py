@@ -10,7 +10,7 @@ import keras
 from keras import ops
 
 from t2t_lite.layers.base import GLOROT, Initializer, Layer, own_initializer
-from t2t_lite.layers.checks import check_positive, check_rates, shape_of
+from t2t_lite.layers.checks import check_choices, check_positive, check_rates, shape_of
 from t2t_lite.layers.dense import Dense
 
 ACT_TYPES = ("basic", "accumulated", "global")
@@ -102,8 +102,7 @@ class AdaptiveComputation(Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if act_type not in ACT_TYPES:
-            raise ValueError(f"`act_type` must be one of {', '.join(ACT_TYPES)}: received act_type={act_type!r}.")
+        check_choices(ACT_TYPES, act_type=act_type)
         check_rates(epsilon=epsilon)
         if cost_weight != 0:
             check_positive(cost_weight=cost_weight)

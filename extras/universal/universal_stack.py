@@ -8,7 +8,7 @@ from keras import ops
 from t2t_lite.extras.universal.adaptive_computation import Ponder
 from t2t_lite.layers.base import Layer, config_of
 from t2t_lite.layers.cache import Past, add_to_cache
-from t2t_lite.layers.checks import check_layer_list, check_layers, check_required_sizes, shape_of
+from t2t_lite.layers.checks import check_choices, check_layer_list, check_layers, check_required_sizes, shape_of
 from t2t_lite.layers.dropout import ScopedSeed, repeated_call, uniform
 from t2t_lite.layers.masks import causal_mask, merge_masks
 from t2t_lite.layers.positions import SinusoidalPositionEmbedding
@@ -278,15 +278,8 @@ class StepSignals(Layer):
     ):
         super().__init__(**kwargs)
         check_required_sizes(num_steps=num_steps)
-        if step_signal not in STEP_SIGNALS:
-            raise ValueError(
-                f"`step_signal` must be one of {', '.join(STEP_SIGNALS)}: received step_signal={step_signal!r}."
-            )
-        if position_start not in POSITION_STARTS:
-            raise ValueError(
-                f"`position_start` must be one of {', '.join(POSITION_STARTS)}: received "
-                f"position_start={position_start!r}."
-            )
+        check_choices(STEP_SIGNALS, step_signal=step_signal)
+        check_choices(POSITION_STARTS, position_start=position_start)
         self.num_steps = num_steps
         self.step_signal = step_signal
         self.position_start = position_start if add_position else "none"

@@ -33,6 +33,13 @@ def check_positive(**values):
             raise ValueError(f"`{name}` must be a number above 0: received {name}={value!r}.")
 
 
+def check_choices(choices, **values):
+    """Raises `ValueError` if a value is not one of `choices`, a sequence of str."""
+    for name, value in values.items():
+        if value not in choices:
+            raise ValueError(f"`{name}` must be one of {', '.join(choices)}: received {name}={value!r}.")
+
+
 def check_layers(**layers):
     """Raises `ValueError` unless a value is None or a Keras layer."""
     check_required_layers(**{name: layer for name, layer in layers.items() if layer is not None})
