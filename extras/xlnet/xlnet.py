@@ -1,6 +1,5 @@
 """XLNet, an encoder trained to predict words in random order (Yang et al. 2019, arXiv 1906.08237)."""
 
-import numbers
 import types
 from typing import ClassVar
 
@@ -9,7 +8,7 @@ from keras import ops
 
 from t2t_lite.extras.memory.memory import MemoryScore
 from t2t_lite.extras.xlnet.segment_attention import SegmentContext
-from t2t_lite.layers import Dropout, Results, TokenEmbedding, TransformerEncoderLayer
+from t2t_lite.layers import Dropout, Results, TransformerEncoderLayer
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.layer_kinds import name_and_options
 from t2t_lite.models.arguments import shared_options
@@ -77,8 +76,7 @@ class XLNet(EncoderModel):
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
         super().__init__(vocab_size, target_vocab_size, **options)
         c = types.SimpleNamespace(**self.config)
-        if not isinstance(c.last_id, numbers.Integral) or not 0 <= c.last_id < vocab_size:
-            raise ValueError(f"`last_id` must be an id from 0 to {vocab_size - 1}: received last_id={c.last_id!r}.")
+        self.check_ids("last_id")
         if c.position != "none":
             raise ValueError(
                 f"`position` must be none, because attention depends on distances: received position={c.position!r}."
@@ -88,17 +86,11 @@ class XLNet(EncoderModel):
             raise ValueError(f"`self_attention` must be {_KIND}: received self_attention={c.self_attention!r}.")
         matrices = self.kernel_initializer()
         own = {"dtype": self.dtype_policy}
-        self.embedding = TokenEmbedding(
-            vocab_size, c.hidden_size, use_bias=c.softmax_bias and c.head == "masked_lm", scale=False,
-            embeddings_initializer=self.embeddings_initializer(), name="embedding", **own,
-        )  # fmt: skip
+        self.make_input_embedding(c.hidden_size)
         self.dropout = Dropout(c.dropout, name="embedding_dropout", **own)
         self.encoder = self.make_stack("encoder", TransformerEncoderLayer, c.num_layers)
         self.encoder_norm = self.make_final_norm("encoder_norm")
         self.output_dropout = Dropout(c.dropout, name="output_dropout", **own)
-        if c.head == "masked_lm":
-            self.supports_jit = False  # for `fit`: XLA needs to know the number of logits, which depends on the targets
-            self.softmax = self.embedding
         self.make_heads(matrices, 0.0)
         self.query = None
 

@@ -1,12 +1,13 @@
 """The base class for encoder models, which predict ids, classes, tags, numbers or spans from hidden states."""
 
+import numbers
 import types
 from typing import ClassVar
 
 import keras
 from keras import ops
 
-from t2t_lite.layers import ClassHead, Results, SpanHead
+from t2t_lite.layers import ClassHead, Results, SpanHead, TokenEmbedding
 from t2t_lite.layers.checks import shape_of
 from t2t_lite.layers.encoder_heads import mean_and_maximum
 from t2t_lite.layers.masks import with_mask
@@ -54,6 +55,23 @@ class EncoderModel(TransformerModel):
 
     needed_features = types.MappingProxyType({"inputs": 2})  # targets are read only to predict masked ids
     predicted_share = 0.15  # BERT's proportion of masked ids
+
+    def check_ids(self, row_id):
+        """Raises `ValueError` if the argument `row_id` is not an id."""
+        value = self.config[row_id]
+        if not isinstance(value, numbers.Integral) or not 0 <= value < self.vocab_size:
+            raise ValueError(f"`{row_id}` must be an id from 0 to {self.vocab_size - 1}: received {row_id}={value!r}.")
+
+    def make_input_embedding(self, width):
+        """Creates the embedding of ids, of size `width`; with the head for masked ids, it also computes the logits."""
+        is_softmax = self.config["head"] == "masked_lm"
+        self.embedding = TokenEmbedding(
+            self.vocab_size, width, use_bias=is_softmax and self.config["softmax_bias"], scale=False,
+            embeddings_initializer=self.embeddings_initializer(), name="embedding", dtype=self.dtype_policy,
+        )  # fmt: skip
+        if is_softmax:
+            self.supports_jit = False  # in `fit`, because XLA cannot compute logits whose number depends on the targets
+            self.softmax = self.embedding
 
     def make_heads(self, matrices, tag_dropout):
         """Creates the head for spans, classes, tags or numbers. (The prediction of masked ids does not need this head.)

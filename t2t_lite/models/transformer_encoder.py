@@ -1,6 +1,5 @@
 """Bidirectional encoders for texts or pairs of texts: BERT (Devlin et al. 2019) and its successors."""
 
-import numbers
 import types
 from typing import ClassVar
 
@@ -12,7 +11,6 @@ from t2t_lite.layers import (
     Dropout,
     LayerNormalization,
     MaskedIdsHead,
-    TokenEmbedding,
     TransformerEncoderLayer,
 )
 from t2t_lite.layers.base import own_initializer, table_initializer
@@ -108,8 +106,7 @@ class TransformerEncoder(EncoderModel):
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
         super().__init__(vocab_size, target_vocab_size, **options)
         c = types.SimpleNamespace(**self.config)
-        if not isinstance(c.first_id, numbers.Integral) or not 0 <= c.first_id < vocab_size:
-            raise ValueError(f"`first_id` must be an id from 0 to {vocab_size - 1}: received first_id={c.first_id!r}.")
+        self.check_ids("first_id")
         counts = {name: getattr(c, name) for name in ("num_segments", "num_task_types", "sentence_classes")}
         check_sizes(**{name: count for name, count in counts.items() if count != 0})  # 0 means no such table or head
         if c.num_hidden_groups is not None and c.num_hidden_groups > c.num_layers:
@@ -120,10 +117,7 @@ class TransformerEncoder(EncoderModel):
         self.width = c.embedding_size or c.hidden_size
         matrices = self.kernel_initializer()
         own = {"dtype": self.dtype_policy}
-        self.embedding = TokenEmbedding(
-            vocab_size, self.width, use_bias=c.softmax_bias and c.head == "masked_lm", scale=False,
-            embeddings_initializer=self.embeddings_initializer(), name="embedding", **own,
-        )  # fmt: skip
+        self.make_input_embedding(self.width)
         self.segment_embedding = self._table(c.num_segments, "segment_embedding")
         self.match_embedding = self._table(2 if c.match_embedding else 0, "match_embedding")
         self.task_embedding = self._table(c.num_task_types, "task_embedding")
@@ -143,8 +137,6 @@ class TransformerEncoder(EncoderModel):
         self.encoder_norm = self.make_final_norm("encoder_norm")
         self.masked_ids_head = None
         if c.head == "masked_lm":
-            self.supports_jit = False  # in `fit`, because XLA cannot compute logits whose number depends on the targets
-            self.softmax = self.embedding
             self.masked_ids_head = MaskedIdsHead(
                 self.width, c.activation, c.norm_epsilon, matrices, name="ids_head", **own
             )
