@@ -126,10 +126,7 @@ def _without_own_projection(path, config):
 
 def _electra_limits(config):
     is_projected = config["embedding_size"] == config["hidden_size"]
-    return {
-        **roberta.limits(config),
-        "embedding_size": ("other than hidden_size",) if is_projected else None,
-    }
+    return {**roberta.limits(config), "embedding_size": ("other than hidden_size",) if is_projected else None}
 
 
 @registry.register_family("electra")

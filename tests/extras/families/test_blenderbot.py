@@ -1,6 +1,5 @@
 """Pre-norm models as Blenderbots: what is written computes the same by Blenderbot's own equations, and comes back."""
 
-import os
 import pathlib
 
 import numpy as np
@@ -9,7 +8,6 @@ from keras import ops
 
 from t2t_lite import registry
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.errors import UserError
 from t2t_lite.export import formats
 from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.extras.hugging_face.translation_models import divided
@@ -19,6 +17,7 @@ from tests.extras.hugging_face.folders import (
     config_of,
     json_with,
     model_of,
+    refuses_import,
     spoil,
     tensors_of,
     tensors_with,
@@ -177,18 +176,16 @@ def of_tensor2tensor(encoders, tmp_path_factory):
         ("config.json", json_with(share_encoder_decoder_embeddings=False), "share_encoder_decoder_embeddings=False"),
         ("config.json", json_with(max_position_embeddings=-1), "max_position_embeddings=-1"),
         ("config.json", json_with(max_position_embeddings=1000), "embed_positions.weight is float32 1024 x 8"),
-        ("config.json", json_with(model_type="marian"), "layer_norm.* does not belong"),
+        ("config.json", json_with(model_type="marian"), "layer_norm…does not belong"),
         ("model.safetensors", tensors_with(lambda t: t.pop("model.encoder.layer_norm.bias")), "layer_norm.bias is mis"),
         ("model.safetensors", tensors_with(lambda t: spoil(t, "model.decoder.embed_positions.weight", np.nan)),
          "embed_positions.weight contains NaN"),
     ],
     ids=lambda part: part if isinstance(part, str) else "",
 )  # fmt: skip
-def test_what_is_refused_on_the_way_in(of_tensor2tensor, tmp_path, tmp_path_factory, name, change, words):
-    folder = changed(of_tensor2tensor, tmp_path_factory.mktemp("made") / "changed", name, change)
-    with pytest.raises(UserError, match=words):
-        import_hugging_face(folder, f"{tmp_path}/run", languages=("en", "de"))
-    assert os.listdir(tmp_path) == []
+def test_what_is_refused_on_the_way_in(of_tensor2tensor, tmp_path, name, change, words):
+    folder = changed(of_tensor2tensor, tmp_path / "changed", name, change)
+    refuses_import(folder, tmp_path, words, languages=("en", "de"))
 
 
 @pytest.mark.slow

@@ -1,9 +1,9 @@
 """Folders of Hugging Face in tests: what they hold, what is changed in them, and how an import refuses them."""
 
 import json
-import os
 import pathlib
 import re
+import shutil
 import tempfile
 
 import numpy as np
@@ -29,10 +29,11 @@ def config_of(folder, name="config.json"):
 
 def refuses_import(folder, tmp_path, words, **options):
     """An import says what is wrong in one line, with words in this order, divided by …, and writes nothing."""
+    before = {*tmp_path.glob("*")}
     with pytest.raises(UserError, match=".*".join(map(re.escape, words.split("…")))) as caught:
         import_hugging_face(str(folder), str(tmp_path / "run"), **options)
     assert "\n" not in str(caught.value)
-    assert not (tmp_path / "run").exists()
+    assert {*tmp_path.glob("*")} == before
 
 
 def configure(folder, file="config.json", **values):
@@ -42,11 +43,13 @@ def configure(folder, file="config.json", **values):
 
 
 def changed(folder, target, name, change):
-    """Copies an exported folder, one file of it changed."""
-    os.makedirs(target)
-    for file in os.listdir(folder):
-        data = pathlib.Path(folder, file).read_bytes()
-        pathlib.Path(target, file).write_bytes(change(data) if file == name else data)
+    """Copies a folder, the bytes of a file changed; if change is None, without the file."""
+    shutil.copytree(folder, target)
+    path = pathlib.Path(target, name)
+    data = path.read_bytes()
+    path.unlink()
+    if change:
+        path.write_bytes(change(data))
     return str(target)
 
 

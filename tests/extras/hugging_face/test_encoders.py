@@ -16,16 +16,16 @@ from t2t_lite import registry
 from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from tests.extras.hugging_face.encoder_folders import CLASSES, LABELS, POSITIONS, write_encoder
 from tests.extras.hugging_face.folders import config_of, configure, refuses_import, tensors_of
-from tests.extras.hugging_face.in_and_out import (
-    assert_same_tensors,
-    exported,
-    in_and_out_twice,
-    loaded,
-    refuses_export,
-)
+from tests.extras.hugging_face.in_and_out import assert_same_tensors, exported, in_and_out_twice, loaded, refuses_export
 from tests.text.published_samples import PIECES
 
 OLD = {".weight": ".gamma", ".bias": ".beta"}
+
+
+@pytest.fixture
+def bert(tmp_path):
+    """The folder of a model that fills masks."""
+    return write_encoder(tmp_path / "theirs", "BertForMaskedLM")[0]
 
 
 @pytest.mark.slow
@@ -137,11 +137,10 @@ def test_a_body_alone_gives_features(tmp_path, caplog):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lower", [True, False])
-def test_case_is_as_the_tokenizer_says(tmp_path, lower):
+def test_case_is_as_the_tokenizer_says(bert, tmp_path, lower):
     """Also where the pieces say otherwise, in the run, in what is made from its vocabulary, and in exports."""
-    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
-    pathlib.Path(folder, "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lower}))
-    predictor = loaded(folder, tmp_path / "run")
+    pathlib.Path(bert, "tokenizer_config.json").write_text(json.dumps({"do_lower_case": lower}))
+    predictor = loaded(bert, tmp_path / "run")
     encoder = predictor.encoders["inputs"]
     assert encoder.encode("THE") == (encoder.encode("the") if lower else [encoder.unknown_id])
     out = exported(predictor, tmp_path / "out")
@@ -154,10 +153,9 @@ def test_case_is_as_the_tokenizer_says(tmp_path, lower):
 
 
 @pytest.mark.slow
-def test_a_vector_of_zeros_before_the_text(tmp_path):
+def test_a_vector_of_zeros_before_the_text(bert, tmp_path):
     """A model of here, which reads nothing first, goes out with a token there whose embedding is zero."""
-    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
-    predictor = loaded(folder, tmp_path / "run")
+    predictor = loaded(bert, tmp_path / "run")
     predictor.model.config["first_id"] = 0
     expected = predictor.features(["the cafe"])[0]
     again = loaded(exported(predictor, tmp_path / "out"), tmp_path / "again")
@@ -183,10 +181,9 @@ CONFIGS = [
 
 
 @pytest.mark.parametrize("config, message", CONFIGS, ids=[message for _, message in CONFIGS])
-def test_settings_that_do_not_fit_are_named(tmp_path, config, message):
-    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
-    configure(folder, **config)
-    refuses_import(folder, tmp_path, message)
+def test_settings_that_do_not_fit_are_named(bert, tmp_path, config, message):
+    configure(bert, **config)
+    refuses_import(bert, tmp_path, message)
 
 
 def test_a_bert_does_not_read_the_id_of_padding(tmp_path):
@@ -200,35 +197,32 @@ def test_a_bert_does_not_read_the_id_of_padding(tmp_path):
 
 
 @pytest.mark.parametrize("file", ["tokenizer_config.json", "special_tokens_map.json"])
-def test_special_tokens_with_other_roles_are_refused(tmp_path, file):
-    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
+def test_special_tokens_with_other_roles_are_refused(bert, tmp_path, file):
     for role, token in (("cls_token", "[CLS]"), ("sep_token", "[SEP]"), ("unk_token", "[UNK]")):
-        configure(folder, file, **{role: {"content": "[MASK]"}})
-        refuses_import(folder, tmp_path, f"{file}: {role}=[MASK]. Expected {token}")
-        configure(folder, file, **{role: token})
-    loaded(folder, tmp_path / "run")
+        configure(bert, file, **{role: {"content": "[MASK]"}})
+        refuses_import(bert, tmp_path, f"{file}: {role}=[MASK]. Expected {token}")
+        configure(bert, file, **{role: token})
+    loaded(bert, tmp_path / "run")
 
 
-def test_other_files_that_do_not_fit_are_named(tmp_path):
-    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
-    config = pathlib.Path(folder, "tokenizer_config.json")
+def test_other_files_that_do_not_fit_are_named(bert, tmp_path):
+    config = pathlib.Path(bert, "tokenizer_config.json")
     config.write_text(json.dumps({"do_lower_case": True, "strip_accents": False}))
-    refuses_import(folder, tmp_path, "strip_accents=False with do_lower_case=True")
+    refuses_import(bert, tmp_path, "strip_accents=False with do_lower_case=True")
     config.write_text(json.dumps({"do_basic_tokenize": False}))
-    refuses_import(folder, tmp_path, "do_basic_tokenize=False")
+    refuses_import(bert, tmp_path, "do_basic_tokenize=False")
     config.unlink()
-    with open(f"{folder}/vocab.txt", "a") as file:
+    with open(f"{bert}/vocab.txt", "a") as file:
         file.write("more\n")
-    refuses_import(folder, tmp_path, f"vocab_size={len(PIECES)}. Expected at least {len(PIECES) + 1}")
+    refuses_import(bert, tmp_path, f"vocab_size={len(PIECES)}. Expected at least {len(PIECES) + 1}")
 
 
 @pytest.mark.parametrize("name", ["tokenizer_config.json", "config.json"])
-def test_a_class_that_splits_texts_in_another_way_is_refused(tmp_path, name):
+def test_a_class_that_splits_texts_in_another_way_is_refused(bert, tmp_path, name):
     """Such as that of Japanese models, whose words MeCab finds."""
-    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
-    configure(folder, tokenizer_class="BertTokenizerFast")
-    configure(folder, name, tokenizer_class="BertJapaneseTokenizer")
-    refuses_import(folder, tmp_path, f"{name}: tokenizer_class=BertJapaneseTokenizer. Expected BertTokenizer or ")
+    configure(bert, tokenizer_class="BertTokenizerFast")
+    configure(bert, name, tokenizer_class="BertJapaneseTokenizer")
+    refuses_import(bert, tmp_path, f"{name}: tokenizer_class=BertJapaneseTokenizer. Expected BertTokenizer or ")
 
 
 @pytest.mark.slow
@@ -245,10 +239,9 @@ def test_ids_beyond_the_tokens_are_left_out(tmp_path, caplog):
 
 
 @pytest.mark.slow
-def test_options_that_it_does_not_have_are_refused_by_name(tmp_path):
+def test_options_that_it_does_not_have_are_refused_by_name(bert, tmp_path):
     """All in one message, before anything is written."""
-    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
-    predictor = loaded(folder, tmp_path / "run")
+    predictor = loaded(bert, tmp_path / "run")
     predictor.model.config |= {"norm": "pre", "position": "sinusoidal", "num_segments": 0, "embedding_norm": False}
     words = "norm=pre", "position=sinusoidal (hparam pos)", "num_segments=0", "embedding_norm=False"
     refuses_export(predictor, tmp_path, "Bert cannot hold this model", *words)
@@ -275,11 +268,10 @@ def test_shards_are_found_by_their_index(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_byte_order_mark_is_no_part_of_the_first_piece(tmp_path):
-    folder, _ = write_encoder(tmp_path / "theirs", "BertForMaskedLM")
-    path = pathlib.Path(folder, "vocab.txt")
+def test_a_byte_order_mark_is_no_part_of_the_first_piece(bert, tmp_path):
+    path = pathlib.Path(bert, "vocab.txt")
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    encoder = loaded(folder, tmp_path / "run").encoders["targets"]
+    encoder = loaded(bert, tmp_path / "run").encoders["targets"]
     assert encoder.published_ids[0] == 0 and encoder.pieces([0]) == ["[PAD]"]
 
 

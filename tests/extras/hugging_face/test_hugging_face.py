@@ -16,7 +16,6 @@ import sentencepiece
 
 from t2t_lite import registry
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.errors import UserError
 from t2t_lite.extras.hugging_face.family import family_of
 from t2t_lite.extras.hugging_face.hugging_face import export_hugging_face, import_hugging_face
 from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
@@ -27,7 +26,16 @@ from t2t_lite.text.sentencepiece_model import ModelProto
 from t2t_lite.text.vocabulary import SentencePieceEncoder
 from tests.decoding.runs import SENTENCES
 from tests.export.models import translator_of
-from tests.extras.hugging_face.folders import changed, config_of, configure, json_with, spoil, tensors_of, tensors_with
+from tests.extras.hugging_face.folders import (
+    changed,
+    config_of,
+    configure,
+    json_with,
+    refuses_import,
+    spoil,
+    tensors_of,
+    tensors_with,
+)
 from tests.extras.hugging_face.in_and_out import loaded, refuses_export
 from tests.layers.kinds import RELATIVE, RESTRICTED
 
@@ -222,7 +230,7 @@ def header_with(change):
 @pytest.mark.parametrize(
     "name, change, words",
     [
-        ("config.json", json_with(model_type=["marian"]), r"model_type is \['marian'\]"),
+        ("config.json", json_with(model_type=["marian"]), "model_type is ['marian']"),
         ("config.json", json_with(scale_embedding=False), "scale_embedding=False"),
         ("config.json", json_with(activation_function="gelu_new"), "activation_function=gelu_new"),
         ("config.json", json_with(normalize_before=True), "normalize_before=True"),
@@ -233,16 +241,16 @@ def header_with(change):
         ("config.json", json_with(d_model=10**12), "d_model=1000000000000"),
         ("config.json", json_with(d_model=16), "model.shared.weight is float32 320 x 8. Expected float 320 x 16"),
         ("config.json", json_with(encoder_layers=500), "model.encoder.layers.2.fc1.weight is missing"),
-        ("config.json", json_with(encoder_layers=1), "model.encoder.layers.1.* does not belong"),
+        ("config.json", json_with(encoder_layers=1), "model.encoder.layers.1.…does not belong"),
         ("config.json", json_with(decoder_layers=0), "decoder_layers=0"),
         ("config.json", json_with(encoder_ffn_dim=13, decoder_ffn_dim=13), "layers.0.fc1.weight is float32 12 x 8"),
         ("config.json", json_with(vocab_size=10_000_000, decoder_vocab_size=10_000_000), "float32 320 x 8"),
         ("config.json", without("vocab_size"), "vocab_size"),
         ("config.json", json_with(eos_token_id=0), "Expected distinct ids"),
         ("config.json", json_with(eos_token_id=-3), "eos_token_id=-3"),
-        ("config.json", json_with(eos_token_id=[1]), "eos_token_id.*a whole number"),
+        ("config.json", json_with(eos_token_id=[1]), "eos_token_id…a whole number"),
         ("config.json", json_with(pad_token_id=320), "pad_token_id=320"),
-        ("config.json", json_with(dropout="much"), "dropout.*a number, found 'much'"),
+        ("config.json", json_with(dropout="much"), "dropout…a number, found 'much'"),
         ("config.json", json_with(dropout=-0.1), "dropout=-0.1"),
         ("config.json", json_with(attention_dropout=1), "attention_dropout=1"),
         ("config.json", json_with(encoder_attention_heads=3, decoder_attention_heads=3), "encoder_attention_heads=3"),
@@ -277,13 +285,10 @@ def test_what_is_refused_on_the_way_in(exported, tmp_path, name, change, words):
     folder = changed(exported[1], tmp_path / "hf", name, change)
     languages = () if name == "tokenizer_config.json" else ("en", "de")
     tracemalloc.start()
-    with pytest.raises(UserError, match=words) as caught:
-        import_hugging_face(folder, str(tmp_path / "run"), languages=languages)
+    refuses_import(folder, tmp_path, words, languages=languages)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert "\n" not in str(caught.value)
     assert peak < 2**29, "refused before memory is taken"
-    assert os.listdir(tmp_path) == ["hf"]
 
 
 def test_no_code_is_run(exported, tmp_path):
@@ -293,28 +298,17 @@ def test_no_code_is_run(exported, tmp_path):
         def __reduce__(self):
             return os.mkdir, (str(tmp_path / "harm"),)
 
-    folder = changed(exported[1], tmp_path / "hf", "", None)
-    os.remove(f"{folder}/model.safetensors")
+    folder = changed(exported[1], tmp_path / "hf", "model.safetensors", None)
     pathlib.Path(folder, "pytorch_model.bin").write_bytes(pickle.dumps(Harm()))
-    with pytest.raises(UserError, match=r"pytorch_model\.bin: "):
-        import_hugging_face(folder, str(tmp_path / "run"), languages=("en", "de"))
-    assert os.listdir(tmp_path) == ["hf"]
+    refuses_import(folder, tmp_path, "pytorch_model.bin: ", languages=("en", "de"))
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "vocab.json", "source.spm", "config.json", ""])
+@pytest.mark.parametrize("name", ["model.safetensors", "vocab.json", "source.spm", "config.json"])
 def test_a_file_that_is_missing(exported, tmp_path, name):
-    folder = changed(exported[1], tmp_path / "hf", "", None)
-    if name:
-        os.remove(f"{folder}/{name}")
-    with pytest.raises(UserError, match=name or "nowhere"):
-        import_hugging_face(folder if name else "nowhere", str(tmp_path / "run"), languages=("en", "de"))
+    folder = changed(exported[1], tmp_path / "hf", name, None)
+    refuses_import(folder, tmp_path, name, languages=("en", "de"))
 
 
-@pytest.mark.parametrize("name", ["Helsinki-NLP/opus-mt-en-de", "bert-base-uncased"])
-def test_a_name_on_the_hub_is_no_folder(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        UserError, match=f"{name}: no such folder.*hf download {name} --local-dir={name.split('/')[-1]}$"
-    ):
-        import_hugging_face(name, "run")
-    assert not (tmp_path / "run").exists()
+@pytest.mark.parametrize("name", ["nowhere", "Helsinki-NLP/opus-mt-en-de", "bert-base-uncased"])
+def test_a_name_on_the_hub_is_no_folder(name, tmp_path):
+    refuses_import(name, tmp_path, f"{name}: no such folder…hf download {name} --local-dir={name.split('/')[-1]}")
