@@ -7,7 +7,11 @@ import re
 import pytest
 
 from t2t_lite import registry
+from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
+from t2t_lite.evaluation.metrics import metric_names, shown_metrics
+from t2t_lite.settings.config import HParams
+from t2t_lite.tasks.task import unit_of
 from tests.problems.own import configured, generated, removed_of
 
 SIZE = {"vocab_size": 300}
@@ -43,12 +47,26 @@ def check_bad_lines(name, data, count, folder):
     """Files with so many bad lines are refused, and read without them where that is asked for."""
     (folder / "file.txt").write_bytes(data)
     paths = [str(folder / "file.txt")]
-    problem, data_dir = configured(name, train_files=paths, dev_files=paths, **SIZE), folder / name
-    with pytest.raises(UserError):
-        problem.generate_data(str(data_dir), str(folder))
+    problem = configured(name, train_files=paths, dev_files=paths, **SIZE)
+    check_bad_files(problem, "", folder / name)
+    assert removed_of(problem, folder / name) == {"bad lines": count}
+
+
+def check_bad_files(problem, message, folder):
+    """A problem's files are refused with a message, and read without the bad ones where that is asked for."""
+    with pytest.raises(UserError, match=message):
+        problem.generate_data(str(folder), str(folder))
+    assert not (folder / f"{problem.name}.json").exists()
     problem.skip_bad_lines = True
-    problem.generate_data(str(data_dir), str(folder))
-    assert removed_of(problem, data_dir) == {"bad lines": count}
+    problem.generate_data(str(folder), str(folder))
+    return Records(problem, str(folder), "eval")
+
+
+def check_names(name, unit, metric):
+    """What an input of a problem is called, and what an evaluation shows beside the loss."""
+    problem, hparams = registry.problem(name), HParams()
+    assert unit_of(problem) == unit
+    assert shown_metrics(problem, hparams, metric_names(problem, hparams)) == ["loss", metric]
 
 
 def check_labels_are_not_smoothed(name):

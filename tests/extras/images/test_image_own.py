@@ -9,12 +9,11 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data.splits import DatasetSplit
 from t2t_lite.errors import NotWritten, UserError
-from t2t_lite.evaluation.metrics import metric_names, shown_metrics
 from t2t_lite.extras.images.image_own import ImageEncoder, ImageProblem
 from t2t_lite.extras.images.png_files import png_bytes
 from t2t_lite.settings.config import HParams
-from t2t_lite.tasks.task import unit_of
 from tests.extras.images.pngs import deep
+from tests.extras.own_problems import check_names
 
 ENCODER = ImageEncoder((5, 4, 3), ["cat", "old dog"])
 IMAGE = np.random.default_rng(0).integers(0, 256, (5, 4, 3), np.uint8)
@@ -189,9 +188,8 @@ def test_images_of_12_bits_keep_256_levels_in_training_and_later(tmp_path):
 
 
 def test_what_an_input_is_called_and_what_an_evaluation_shows():
-    problem, hparams = registry.problem("image_own"), HParams()
-    assert unit_of(problem) == "image" and problem.unknown_class_rate == 0.1
-    assert shown_metrics(problem, hparams, metric_names(problem, hparams)) == ["loss", "bits_per_dim"]
+    check_names("image_own", "image", "bits_per_dim")
+    assert registry.problem("image_own").unknown_class_rate == 0.1
 
 
 @pytest.mark.parametrize(

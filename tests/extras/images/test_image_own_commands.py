@@ -21,6 +21,8 @@ from t2t_lite.settings.config import HParams
 from tests.data.stored import read_examples
 from tests.decoding.runs import make_problem_run
 from tests.extras.images.pngs import RGB, png
+from tests.extras.own_problems import check_bad_files
+from tests.problems import own
 
 SIZE = (4, 3, 3)
 
@@ -39,21 +41,13 @@ def write_images(folder, classes=("cat", "old dog"), count=3, size=SIZE):
     return str(folder)
 
 
-def configured(tmp_path, **arguments):
-    problem = registry.problem("image_own")
-    folders = {f"{name}_files": [write_images(tmp_path / name)] for name in ("train", "dev")}
-    problem.configure(**folders | arguments)
-    return problem
-
-
-def generate(problem, tmp_path):
-    problem.generate_data(str(tmp_path / "data"), str(tmp_path))
-    return str(tmp_path / "data")
+def folders(tmp_path):
+    return {f"{name}_files": [write_images(tmp_path / name)] for name in ("train", "dev")}
 
 
 def test_images_come_back_from_records_with_their_classes(tmp_path):
-    data_dir = generate(configured(tmp_path), tmp_path)
-    problem = registry.problem("image_own")
+    own.generated("image_own", tmp_path / "data", **folders(tmp_path))
+    data_dir, problem = str(tmp_path / "data"), registry.problem("image_own")
     records, encoder = Records(problem, data_dir, "eval"), problem.get_feature_encoders(data_dir)["targets"]
     rows = list(read_examples(records.paths))
     found = {(*row["inputs"], encoder.decode_image(row["targets"]).tobytes()) for row in rows}
@@ -64,10 +58,9 @@ def test_images_come_back_from_records_with_their_classes(tmp_path):
 
 @pytest.mark.slow
 def test_classes_are_forgotten_in_training_alone(tmp_path):
-    problem = configured(tmp_path)
-    data_dir = generate(problem, tmp_path)
+    problem = own.generated("image_own", tmp_path / "data", **folders(tmp_path))
     problem.unknown_class_rate = 0.2
-    paths, hparams = Records(problem, data_dir, "train").paths, HParams(batch_size=200)
+    paths, hparams = Records(problem, str(tmp_path / "data"), "train").paths, HParams(batch_size=200)
     batches = [batch["inputs"].numpy() for batch in batching.training_batches(problem, hparams, paths).take(20)]
     assert 0.05 < np.mean(np.concatenate(batches) == 2) < 0.4
     evaluated = list(batching.evaluation_batches(problem, hparams, paths))
@@ -83,21 +76,14 @@ BAD = {  # the content of dev/cat/9.png or its size, the message
 
 @pytest.mark.parametrize("kind", BAD)
 def test_bad_images_are_named_and_may_be_skipped(kind, tmp_path):
-    folders = {f"{name}_files": [write_images(tmp_path / name)] for name in ("train", "dev")}
-    content, message = BAD[kind]
+    given, (content, message) = folders(tmp_path), BAD[kind]
     if content is None:
         (tmp_path / "dev/cow").mkdir()
         (tmp_path / "dev/cat/0.png").rename(tmp_path / "dev/cow/9.png")
     else:
         content = content if isinstance(content, bytes) else png_bytes(image(0, content))
         (tmp_path / "dev/cat/9.png").write_bytes(content)
-    problem = registry.problem("image_own")
-    problem.configure(**folders)
-    with pytest.raises(UserError, match=message):
-        generate(problem, tmp_path)
-    assert not (tmp_path / "data" / "image_own.json").exists()
-    problem.skip_bad_lines = True
-    records = Records(problem, generate(problem, tmp_path), "eval")
+    records = check_bad_files(own.configured("image_own", **given), message, tmp_path / "data")
     assert len([*read_examples(records.paths)]) == 6 - (content is None)
 
 
@@ -109,7 +95,7 @@ def test_a_folder_without_images_is_named(tmp_path):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
-    return make_problem_run(configured(folder), "transformer_lm", folder)
+    return make_problem_run(own.configured("image_own", **folders(folder)), "transformer_lm", folder)
 
 
 @pytest.mark.slow

@@ -8,11 +8,9 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.data.records import Records
 from t2t_lite.errors import UserError
-from t2t_lite.evaluation.metrics import metric_names, shown_metrics
 from t2t_lite.extras.music.performance_encoder import ChoraleEncoder
-from t2t_lite.settings.config import HParams
-from t2t_lite.tasks.task import unit_of
 from tests.data.stored import read_examples
+from tests.extras.own_problems import check_names
 
 ENCODER = ChoraleEncoder()
 PIECE = [[60 + step % 3, 55, -1, 40] for step in range(200)]
@@ -58,6 +56,4 @@ def test_a_file_that_is_cut_off_is_named(tmp_path):
 
 
 def test_what_an_input_is_called_and_what_an_evaluation_shows():
-    problem, hparams = registry.problem("music_own"), HParams()
-    assert unit_of(problem) == "piece"
-    assert shown_metrics(problem, hparams, metric_names(problem, hparams)) == ["loss", "nats_per_note"]
+    check_names("music_own", "piece", "nats_per_note")

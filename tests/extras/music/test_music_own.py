@@ -13,6 +13,8 @@ from t2t_lite.settings.config import HParams
 from tests.data.stored import read_examples
 from tests.decoding.runs import make_problem_run
 from tests.extras.music.music import melody, midi
+from tests.extras.own_problems import check_bad_files
+from tests.problems import own
 
 ENCODER = PerformanceEncoder()
 
@@ -24,22 +26,15 @@ def write_music(folder, seeds, **options):
     return str(folder)
 
 
-def configured(tmp_path, **arguments):
-    problem = registry.problem("music_own")
+def arguments(tmp_path):
+    """Those of `configure`, of three pieces and two."""
     folders = {"train_files": [write_music(tmp_path / "train", range(3))]}
-    folders |= {"dev_files": [write_music(tmp_path / "dev", range(3, 5))]}
-    problem.configure(**folders | {"sequence_length": 48} | arguments)
-    return problem
-
-
-def generate(problem, tmp_path):
-    problem.generate_data(str(tmp_path / "data"), str(tmp_path))
-    return str(tmp_path / "data")
+    return folders | {"dev_files": [write_music(tmp_path / "dev", range(3, 5))], "sequence_length": 48}
 
 
 def test_pieces_come_back_from_rows_and_their_notes_are_counted(tmp_path):
-    data_dir = generate(configured(tmp_path), tmp_path)
-    records = Records(registry.problem("music_own"), data_dir, "eval")
+    own.generated("music_own", tmp_path / "data", **arguments(tmp_path))
+    records = Records(registry.problem("music_own"), str(tmp_path / "data"), "eval")
     rows = [row["targets"] for row in read_examples(records.paths)]
     pieces = [ENCODER.encode_notes(read_midi(str(tmp_path / "dev" / f"{seed}.mid"))) for seed in (3, 4)]
     assert [i for row in rows for i in row] == [*pieces[0], 1, *pieces[1], 1]
@@ -49,21 +44,21 @@ def test_pieces_come_back_from_rows_and_their_notes_are_counted(tmp_path):
 @pytest.mark.slow
 def test_rows_are_transposed_in_training_alone_and_stay_on_the_keyboard(tmp_path):
     highest = write_music(tmp_path / "high", [9], lowest=107, highest=108, count=40)
-    problem = configured(tmp_path, train_files=[highest])
-    data_dir = generate(problem, tmp_path)
+    problem = own.generated("music_own", tmp_path / "data", **arguments(tmp_path) | {"train_files": [highest]})
     hparams = HParams(batch_size=480, learning_rate_warmup_steps=1)
-    known = {tuple(row["targets"]) for row in read_examples(Records(problem, data_dir, "train").paths)}
+    train, dev = (Records(problem, str(tmp_path / "data"), split).paths for split in ("train", "eval"))
+    known = {tuple(row["targets"]) for row in read_examples(train)}
     shifts = set()
-    for batch in batching.training_batches(problem, hparams, Records(problem, data_dir, "train").paths).take(8):
+    for batch in batching.training_batches(problem, hparams, train).take(8):
         for row in batch["targets"].numpy().tolist():
             row = [i for i in row if i]
             moved = [k for k in range(-3, 4) if tuple(i - k if 2 <= i < 178 else i for i in row) in known]
             assert moved, "a row is one of the records, transposed as a whole"
             shifts |= {*moved}
     assert {-3, -2, -1, 0} <= shifts and max(shifts) <= 1
-    evaluated = batching.evaluation_batches(problem, hparams, Records(problem, data_dir, "eval").paths)
+    evaluated = batching.evaluation_batches(problem, hparams, dev)
     rows = [tuple(i for i in row if i) for batch in evaluated for row in batch["targets"].numpy().tolist()]
-    assert {*rows} == {tuple(row["targets"]) for row in read_examples(Records(problem, data_dir, "eval").paths)}
+    assert {*rows} == {tuple(row["targets"]) for row in read_examples(dev)}
 
 
 ON = b"\x00\x90\x3c\x40"
@@ -75,24 +70,18 @@ BAD = {  # of a file and of its notes; others: test_midi_events.py
 
 @pytest.mark.parametrize("kind", BAD)
 def test_bad_files_are_named_and_may_be_skipped(kind, tmp_path):
-    problem = configured(tmp_path)
-    content, message = BAD[kind]
+    given, (content, message) = arguments(tmp_path), BAD[kind]
     (tmp_path / "dev" / "9.mid").write_bytes(content)
-    problem.configure(train_files=[str(tmp_path / "train")], dev_files=[str(tmp_path / "dev")])
-    with pytest.raises(UserError, match=message):
-        generate(problem, tmp_path)
-    problem.skip_bad_lines = True
-    records = Records(problem, generate(problem, tmp_path), "eval")
+    records = check_bad_files(own.configured("music_own", **given), message, tmp_path / "data")
     assert records.unit_counts()["note"] == 60
 
 
 def test_notes_without_an_end_are_told_once_for_each_file(tmp_path, caplog):
-    problem = configured(tmp_path)
+    given = arguments(tmp_path)
     for number in range(7):
         (tmp_path / "dev" / f"9{number}.mid").write_bytes(midi(ON))
-    problem.configure(train_files=[str(tmp_path / "train")], dev_files=[str(tmp_path / "dev")])
-    records = Records(problem, generate(problem, tmp_path), "eval")
-    assert records.unit_counts()["note"] == 60 + 7
+    problem = own.generated("music_own", tmp_path / "data", **given)
+    assert Records(problem, str(tmp_path / "data"), "eval").unit_counts()["note"] == 60 + 7
     *told, last = [message for message in caplog.messages if "MIDI" in message or "without an end" in message]
     assert [message.split(":")[0] for message in told] == [f"{tmp_path}/dev/9{number}.mid" for number in range(5)]
     assert "further warnings" in last
@@ -131,7 +120,8 @@ def test_what_is_written_of_outputs(tmp_path):
 
 @pytest.mark.slow
 def test_the_decoder_continues_a_primer_and_draws_it(eager, call_command, tmp_path):
-    run = make_problem_run(configured(tmp_path / "own"), "transformer_lm", tmp_path / "own")
+    problem = own.configured("music_own", **arguments(tmp_path / "own"))
+    run = make_problem_run(problem, "transformer_lm", tmp_path / "own")
     primer = melody(7, count=4)
     (tmp_path / "primer.mid").write_bytes(midi_bytes(primer))
     flags = ["--decode_from_file=primer.mid", "--decode_to_file=out.mid"]

@@ -4,13 +4,10 @@ import json
 
 import pytest
 
-from t2t_lite import registry
 from t2t_lite.evaluation import answer_scores
-from t2t_lite.evaluation.metrics import metric_names, shown_metrics
 from t2t_lite.extras.question_answering.squad import OF_SPANS, Question, read_squad, word_f1, words_of
-from t2t_lite.settings.config import HParams
-from t2t_lite.tasks.task import unit_of
 from tests.extras.damaged_files import check_damage
+from tests.extras.own_problems import check_names
 from tests.extras.question_answering.squads import squad
 
 
@@ -35,9 +32,7 @@ def test_the_words_that_are_compared():
 
 
 def test_what_an_input_is_called_and_what_an_evaluation_shows():
-    problem, hparams = registry.problem("qa_own"), HParams()
-    assert unit_of(problem) == "question"
-    assert shown_metrics(problem, hparams, metric_names(problem, hparams)) == ["loss", "squad_f1"]
+    check_names("qa_own", "question", "squad_f1")
     assert answer_scores.metric_names("spans", ["x"]) == ["exact_match", "squad_f1"]
 
 

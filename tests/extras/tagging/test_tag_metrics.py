@@ -2,13 +2,10 @@
 
 import pytest
 
-from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation import answer_scores
-from t2t_lite.evaluation.metrics import metric_names, shown_metrics
 from t2t_lite.extras.tagging.tag_metrics import OF_TAGS, are_of_entities, entities, odd_tags
-from t2t_lite.settings.config import HParams
-from t2t_lite.tasks.task import unit_of
+from tests.extras.own_problems import check_names
 
 TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC"]], [["B-PER", "I-PER", "O", "B-ORG"], ["B-LOC", "B-LOC"]]
 
@@ -33,9 +30,7 @@ def test_tags_of_no_entities():
 
 
 def test_what_an_input_is_called_and_what_an_evaluation_shows():
-    problem, hparams = registry.problem("tag_own"), HParams()
-    assert unit_of(problem) == "sentence"
-    assert shown_metrics(problem, hparams, metric_names(problem, hparams)) == ["loss", "token_accuracy"]
+    check_names("tag_own", "sentence", "token_accuracy")
 
 
 @pytest.mark.parametrize(
