@@ -45,7 +45,7 @@ class Spec(Double):
         self.tokens |= {"targets": tokens}
 
 
-def side(num_layers, **options):
+def side(num_layers, embeddings=None, **options):
     """An encoder's or a decoder's specification."""
     layers = [Double(ffn=Double(), self_attention=Double()) for _ in range(num_layers)]
     for layer in layers:
@@ -53,7 +53,7 @@ def side(num_layers, **options):
             layer.ffn.linear_0_noact = Double()
         if options["relative_position"]:
             layer.self_attention.relative_position_keys = None
-    return Double(options=options, layer=layers)
+    return Double(options=options, layer=layers, **({"embeddings": embeddings} if embeddings else {}))
 
 
 @pytest.fixture
@@ -64,9 +64,7 @@ def double(monkeypatch):
         ".specs": {},
         ".specs.common_spec": {"Activation": types.SimpleNamespace(RELU="relu", GELU="gelu", SWISH="swish")},
         ".specs.transformer_spec": {
-            "TransformerEncoderSpec": lambda *sizes, **options: Double(
-                **vars(side(*sizes, **options)), embeddings=[Double()]
-            ),
+            "TransformerEncoderSpec": lambda *sizes, **options: side(*sizes, **options, embeddings=[Double()]),
             "TransformerDecoderSpec": side,
             "TransformerSpec": lambda encoder, decoder: Spec(encoder=encoder, decoder=decoder),
         },
@@ -97,9 +95,8 @@ def assert_dense(theirs, *layers):
 
 @pytest.mark.parametrize("norm, activation", [("pre", "swiglu"), ("post", "gelu")])
 def test_each_weight_has_its_place(double, norm, activation):
-    model = model_of(
-        norm=norm, activation=activation, softmax_bias=True, target_space_embedding=True, norm_epsilon=1e-4
-    )
+    more = {"softmax_bias": True, "target_space_embedding": True, "norm_epsilon": 1e-4}
+    model = model_of(norm=norm, activation=activation, **more)
     spec = model_spec(model, TOKENS)
     options = {
         "num_heads": model.config["num_heads"], "pre_norm": norm == "pre", "ffn_glu": activation == "swiglu",
@@ -117,9 +114,8 @@ def test_each_weight_has_its_place(double, norm, activation):
             if activation == "swiglu":
                 assert_dense(part.ffn.linear_0_noact, layer.feed_forward.layer.gate)
             np.testing.assert_array_equal(part.ffn.layer_norm.gamma, array(layer.feed_forward.normalization.gamma))
-            np.testing.assert_array_equal(
-                part.self_attention.layer_norm.beta, array(layer.self_attention.normalization.beta)
-            )
+            beta = array(layer.self_attention.normalization.beta)
+            np.testing.assert_array_equal(part.self_attention.layer_norm.beta, beta)
     cross, ours = spec.decoder.layer[0].attention, model.decoder.layers[0].cross_attention
     assert_dense(cross.linear[0], ours.layer.query_projection)
     assert_dense(cross.linear[1], ours.layer.key_projection, ours.layer.value_projection)
@@ -143,10 +139,8 @@ def test_each_weight_has_its_place(double, norm, activation):
 
 @pytest.mark.parametrize("position", ["learned", "none", "relative"])
 def test_other_positions(double, position):
-    options = (
-        {"position": "none", "self_attention": RELATIVE_VALUES} if position == "relative" else {"position": position}
-    )
-    model = model_of(norm="pre", **options)
+    relative = {"position": "none", "self_attention": RELATIVE_VALUES}
+    model = model_of(norm="pre", **relative if position == "relative" else {"position": position})
     spec = model_spec(model, TOKENS)
     if position == "relative":
         own, theirs = model.encoder.layers[1].self_attention.layer, spec.encoder.layer[1].self_attention

@@ -4,7 +4,6 @@
 # Nearest tests of: extras/peft/adapter_matrices.py, extras/peft/adapter_head.py
 # Nearest tests of: extras/peft/in_t2t_exporter.py, extras/peft/in_t2t_importer.py
 
-import json
 import math
 import pathlib
 import shutil
@@ -20,7 +19,7 @@ from t2t_lite.extras.peft.adapter_export import export_adapter
 from t2t_lite.extras.peft.adapter_import import import_adapter
 from t2t_lite.runs.opening import open_run
 from tests.extras.hugging_face.encoder_folders import CLASSES, write_encoder
-from tests.extras.hugging_face.folders import config_of, tensors_of
+from tests.extras.hugging_face.folders import config_of, configure, tensors_of
 from tests.extras.peft.adapters import base_run, logits, tuned_run
 
 FILE = "adapter_model.safetensors"
@@ -98,17 +97,22 @@ def bert(tmp_path_factory):
     return made("bert", "query/value", tmp_path_factory.mktemp("bert"))
 
 
-def changed(bert, tmp_path, config=None, tensors=None, facts=False):
-    """A copy of the adapter with other contents; without t2t_lite.json, as PEFT writes it, unless `facts`."""
+def changed(bert, tmp_path, config, tensors=None):
+    """A copy of the adapter with other contents; without t2t_lite.json, as PEFT writes it."""
     folder = tmp_path / "changed"
     shutil.copytree(bert[2], folder)
-    if not facts:
-        (folder / "t2t_lite.json").unlink()
-    path = folder / "adapter_config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | (config or {})))
+    (folder / "t2t_lite.json").unlink()
+    configure(folder, "adapter_config.json", **config)
     if tensors:
         write_tensors(str(folder / FILE), tensors(adapter_of(folder)[1]))
     return str(folder)
+
+
+def refused(adapter, base, run, words):
+    """An import says words in one line, and writes nothing."""
+    with pytest.raises(UserError, match=words) as caught:
+        import_adapter(adapter, base, str(run))
+    assert "\n" not in str(caught.value) and not run.exists()
 
 
 @pytest.mark.slow
@@ -120,10 +124,9 @@ def test_a_base_with_another_head(bert, tmp_path):
     predictor = t2t_lite.load(str(tmp_path / "run"))
     assert predictor.problem.name == "classify_own" and predictor.labels == ["red", "green", "blue"]
     np.testing.assert_allclose(logits(str(tmp_path / "run")), logits(bert[1]), atol=1e-5)
-    without = changed(bert, tmp_path, tensors=lambda t: {n: a for n, a in t.items() if "pooler" not in n})
-    with pytest.raises(UserError, match=r"has no pooler\.dense\.weight, and neither has .*modules_to_save"):
-        import_adapter(without, str(tmp_path / "masks"), str(tmp_path / "none"))
-    assert not (tmp_path / "none").exists()
+    without = changed(bert, tmp_path, {}, lambda t: {n: a for n, a in t.items() if "pooler" not in n})
+    words = r"has no pooler\.dense\.weight, and neither has .*modules_to_save"
+    refused(without, str(tmp_path / "masks"), tmp_path / "none", words)
 
 
 @pytest.mark.slow
@@ -146,24 +149,19 @@ def test_the_classes_of_families_with_another_layer_before_the_last(tmp_path, ki
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "more",
+    "more, query, value",
     [
-        {"use_rslora": True},
-        {"alpha_pattern": {"query": 12.0}},
-        {"alpha_pattern": {r"layer\.\d+\..*\.query": 12.0, "uery": 1.0}},
-        {"lora_alpha": 1},
+        ({"use_rslora": True}, 6 / math.sqrt(3), 6 / math.sqrt(3)),
+        ({"alpha_pattern": {"query": 12.0}}, 12 / 3, 6 / 3),
+        ({"alpha_pattern": {r"layer\.\d+\..*\.query": 12.0, "uery": 1.0}}, 12 / 3, 6 / 3),
+        ({"lora_alpha": 1}, 1 / 3, 1 / 3),
     ],
 )
-def test_factors(bert, tmp_path, more):
+def test_factors(bert, tmp_path, more, query, value):
     """Of a rank-stabilized LoRA, and of one kind of kernel: as if B had them."""
-    rank, alpha = 3, more.get("lora_alpha", 6)
-    factors = {name: alpha / (math.sqrt(rank) if "use_rslora" in more else rank) for name in ("query", "value")}
-    factors["query"] = next(iter(more.get("alpha_pattern", {}).values()), factors["query"] * rank) / rank
-    if "use_rslora" in more:
-        factors["query"] = alpha / math.sqrt(rank)
 
     def scaled(tensors):
-        by_name = {name: 2 / factors["query" if "query" in name else "value"] for name in tensors}
+        by_name = {name: 2 / (query if "query" in name else value) for name in tensors}
         return {n: array * np.float32(by_name[n]) if "lora_B" in n else array for n, array in tensors.items()}
 
     import_adapter(changed(bert, tmp_path, more, scaled), bert[0], str(tmp_path / "run"))
@@ -199,9 +197,7 @@ def _with(end, change):
     ],
 )  # fmt: skip
 def test_what_is_refused(bert, tmp_path, config, tensors, words):
-    with pytest.raises(UserError, match=words) as caught:
-        import_adapter(changed(bert, tmp_path, config, tensors), bert[0], str(tmp_path / "run"))
-    assert "\n" not in str(caught.value) and not (tmp_path / "run").exists()
+    refused(changed(bert, tmp_path, config, tensors), bert[0], tmp_path / "run", words)
 
 
 @pytest.mark.slow
@@ -209,9 +205,7 @@ def test_what_is_refused(bert, tmp_path, config, tensors, words):
 def test_an_adapter_of_another_base(bert, tmp_path, hparams):
     """Of the same sizes: only the fingerprint differs, of the kernels or of the embeddings."""
     other = tuned_run(bert[0], str(tmp_path / "other"), **hparams)
-    with pytest.raises(UserError, match=r"belongs to a different base: .*--base=RUN"):
-        import_adapter(bert[2], other, str(tmp_path / "run"))
-    assert not (tmp_path / "run").exists()
+    refused(bert[2], other, tmp_path / "run", r"belongs to a different base: .*--base=RUN")
 
 
 @pytest.mark.slow

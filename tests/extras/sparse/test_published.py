@@ -1,7 +1,0 @@
-"""The sets have the published values."""
-
-# Nearest tests of: extras/sparse/hparams_sparse_transformer.py
-
-from tests.hparams.published import each_set_is_as_published
-
-test_each_set_is_as_published = each_set_is_as_published(__file__)
