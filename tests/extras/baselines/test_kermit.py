@@ -257,15 +257,6 @@ def test_no_format_of_exports_holds_it(model, name):
     assert "SavedModel (--format" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "changes, words",
-    [("slot_order=left", "one of binary_tree, uniform"), ("slot_temperature=0", "from 0.001 to 1,000")],
-)
-def test_values_without_a_meaning_are_refused(changes, words):
-    with pytest.raises(UserError, match=words):
-        registry.hparams("kermit_tiny").of_model(Kermit).parse(changes)
-
-
 def test_a_problem_without_texts_of_texts_is_refused():
     class Classes(Problem):
         features = {"inputs": 2, "targets": 1}  # noqa: RUF012

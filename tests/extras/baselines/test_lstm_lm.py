@@ -6,8 +6,6 @@ import keras
 import numpy as np
 import pytest
 
-from t2t_lite import registry
-from t2t_lite.errors import UserError
 from t2t_lite.extras.baselines.lstm_lm import LayerMix, LSTMLanguageModel
 from t2t_lite.layers import dropout_seed
 from t2t_lite.training import MaskedAccuracy, SmoothedCrossEntropy
@@ -155,20 +153,6 @@ def test_the_mix_is_elmos():
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message=".*softmax over axis")
         np.testing.assert_array_equal(array(LayerMix()([states[0]])), states[0])
-
-
-@pytest.mark.parametrize(
-    "changes, words",
-    [
-        ({"head": "span"}, "head=span: expected one of lm, class, tag, real"),
-        ({"num_hidden_layers": 0}, "num_hidden_layers"),
-    ],
-    ids=["head", "layers"],
-)
-def test_values_without_a_meaning_are_refused(changes, words):
-    with pytest.raises(UserError, match=words):
-        hparams = registry.hparams("lstm_lm_tiny").of_model(LSTMLanguageModel).override_from_dict(changes)
-        LSTMLanguageModel.from_hparams(hparams, VOCAB)
 
 
 def test_classes_need_their_number():

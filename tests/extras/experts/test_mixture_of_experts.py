@@ -51,12 +51,8 @@ def test_it_is_the_dense_sum_with_gates(num_experts, k, activation):
     for i in range(num_experts):
         expert = layers.FeedForward(16, activation=activation)
         expert.build(X.shape)
-        for part, dense in (
-            ("inner", expert.inner),
-            ("outer", expert.outer),
-            ("linear", getattr(expert, "gate", None)),
-        ):
-            if dense is not None:
+        for part, name in {"inner": "inner", "outer": "outer", "linear": "gate"}.items():
+            if dense := getattr(expert, name, None):
                 dense.kernel.assign(weights[f"{part}_kernel"][i])
                 dense.bias.assign(weights[f"{part}_bias"][i])
         expected = expected + gates[:, [i]] * array(expert(rows))
@@ -96,9 +92,8 @@ def test_later_positions_do_not_even_round_earlier_ones_in_another_way():
 
 
 def results_of(layer, x, nonpadding=(), **options):
-    context = layers.Context(
-        nonpadding=nonpadding if isinstance(nonpadding, tuple) else ops.convert_to_tensor(nonpadding)
-    )
+    nonpadding = nonpadding if isinstance(nonpadding, tuple) else ops.convert_to_tensor(nonpadding)
+    context = layers.Context(nonpadding=nonpadding)
     layer(x, context=context, **options)
     return context.results
 
@@ -123,9 +118,8 @@ def test_without_a_context_the_cost_is_a_loss_in_training():
         with layers.dropout_seed(5, 1):
             call(inputs, training=True)
             [loss] = call.losses
-            context = layers.Context(nonpadding=where if isinstance(where, tuple) else ops.convert_to_tensor(where))
-            call(inputs, context=context, training=True)
-        assert array(loss) == pytest.approx(array(context.results.total("cost")).max(), rel=1e-5)
+            cost = results_of(call, inputs, where, training=True).total("cost")
+        assert array(loss) == pytest.approx(array(cost).max(), rel=1e-5)
         call(inputs)
         assert call.losses == []
 

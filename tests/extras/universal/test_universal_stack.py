@@ -22,23 +22,18 @@ def sinusoids(positions, size):
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=-1)
 
 
-def encoder(halting=None, num_steps=4, recompute=False, **signals):
-    return layers.UniversalStack(
-        [layers.TransformerEncoderLayer(2, 16, **OPTIONS)],
-        num_steps,
-        layers.StepSignals(num_steps, **signals),
-        halting and layers.AdaptiveComputation(halting),
-        recompute,
-    )
+def stack_of(layer, halting, bias_init=1.0, num_steps=4, recompute=False, **signals):
+    signals = layers.StepSignals(num_steps, **signals)
+    halting = halting and layers.AdaptiveComputation(halting, bias_init=bias_init)
+    return layers.UniversalStack([layer], num_steps, signals, halting, recompute)
 
 
-def decoder(halting=None, num_steps=4, **signals):
-    stack = layers.UniversalStack(
-        [layers.TransformerDecoderLayer(2, 16, **OPTIONS)],
-        num_steps,
-        layers.StepSignals(num_steps, **signals),
-        halting and layers.AdaptiveComputation(halting, bias_init=-0.5),
-    )
+def encoder(halting=None, **options):
+    return stack_of(layers.TransformerEncoderLayer(2, 16, **OPTIONS), halting, **options)
+
+
+def decoder(halting=None, **options):
+    stack = stack_of(layers.TransformerDecoderLayer(2, 16, **OPTIONS), halting, bias_init=-0.5, **options)
     stack.build(X.shape, MEMORY.shape)
     return stack
 
@@ -124,13 +119,8 @@ def test_halting_is_that_of_tensor2tensor(act_type, bias):
     stack.build(X.shape)
     stack.halting.gate.set_weights([0.3 * array(stack.halting.gate.kernel), np.full(1, bias)])
     gate = array(stack.halting.gate.kernel)[:, 0], bias
-    expected, steps, remainders, computed = act_in_numpy(
-        X,
-        lambda state: array(stack.layers[0](state)),
-        lambda state, step: array(stack.signals(state, step=step)),
-        gate,
-        act_type,
-    )
+    functions = lambda x: array(stack.layers[0](x)), lambda x, step: array(stack.signals(x, step=step))
+    expected, steps, remainders, computed = act_in_numpy(X, *functions, gate, act_type)
     assert computed <= 4 and (bias or act_type == "global" or len(np.unique(steps)) > 1)
     np.testing.assert_allclose(array(stack(X, context=context)), expected, atol=1e-5)
     steps, remainders = (np.broadcast_to(x.reshape(len(X), -1), X.shape[:2]) for x in (steps, remainders))

@@ -56,10 +56,8 @@ def test_costs_are_those_of_tensor2tensor_at_what_is_not_padding(rng):
     model = UniversalTransformer(**SMALL, recurrence_type="act", act_loss_weight=0.5)
     inputs, targets = example(rng)
     targets[2, 3:] = 0
-    batch, wide = (
-        {"inputs": np.pad(inputs, ((0, 0), (0, more))), "targets": np.pad(targets, ((0, 0), (0, more)))}
-        for more in (0, 3)
-    )
+    batch = {"inputs": inputs, "targets": targets}
+    wide = {feature: np.pad(ids, ((0, 0), (0, 3))) for feature, ids in batch.items()}
     costs, wider = model(batch)["costs"], model(wide)["costs"]
     for feature, ids in batch.items():
         found = array(costs[feature])
@@ -101,22 +99,6 @@ def test_a_description_says_what_each_weight_belongs_to():
     text = describe.describe(shapes_only(UniversalTransformer, hparams, 100), hparams).text()
     for line in ("encoder_signals", "encoder_halting", "encoder_0, run 4 times"):
         assert line in text, text
-
-
-@pytest.mark.parametrize(
-    "changes, message",
-    [
-        ("act_max_steps=0", "act_max_steps=0.*from 1 to 512"),
-        ("act_epsilon=1", "act_epsilon=1.*0 and below 1"),
-        ("num_rec_steps=0", "num_rec_steps=0.*from 1 to 512"),
-        ("recurrence_type=lstm", "recurrence_type=lstm.*basic, act"),
-        ("act_type=random", "act_type=random.*basic, accumulated, global"),
-    ],
-)
-def test_values_out_of_range_are_refused(changes, message):
-    hparams = registry.hparams("adaptive_universal_transformer_tiny").of_model(UniversalTransformer)
-    with pytest.raises(UserError, match=message):
-        hparams.parse(changes)
 
 
 def test_settings_without_meaning_are_refused():
