@@ -128,9 +128,5 @@ def test_unknown_runners_and_options(tmp_path, own_flags, call_command):
     assert re.search("DirectRunner, .*: my_own$", result.stderr, re.MULTILINE)
     result = call_command("t2t-datagen", *OWN, "--data_dir=d", "--beam_pipeline_options=streaming", *own_flags)
     assert result.status == 2 and "--beam_pipeline_options" in result.stderr and "--runner" in result.stderr
-    assert parse_options("DirectRunner", "a=1=2, --b,c=") == {
-        "runner": ["DirectRunner"],
-        "a": ["1=2"],
-        "b": [True],
-        "c": [""],
-    }
+    expected = {"runner": ["DirectRunner"], "a": ["1=2"], "b": [True], "c": [""]}
+    assert parse_options("DirectRunner", "a=1=2, --b,c=") == expected

@@ -6,15 +6,8 @@ from t2t_lite.errors import UserError
 from t2t_lite.extras.families.charsmaps import check_words, clean_up, compiled, read_rules
 
 RULES = {
-    "½": "1/2",
-    "e\u0301": "é",
-    "e\u0301\u0302": "ê",
-    "''": '"',
-    "A": "a",
-    "\u200b": "",
-    "\U0001f600": ":)",
-    "\t": " ",
-}
+    "½": "1/2", "e\u0301": "é", "e\u0301\u0302": "ê", "''": '"', "A": "a", "\u200b": "", "\U0001f600": ":)", "\t": " "
+}  # fmt: skip
 
 
 def test_rules_are_read_as_they_were_compiled():

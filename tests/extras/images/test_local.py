@@ -8,14 +8,7 @@ from t2t_lite import layers, registry
 from tests.layers.equations import array, attention_in_numpy
 
 ONE = {"type": "local_1d", "block_length": 3}
-TWO = {
-    "type": "local_2d",
-    "block_height": 2,
-    "block_width": 3,
-    "image_width": 12,
-    "blocks_above": 2,
-    "blocks_beside": 1,
-}
+TWO = {"type": "local_2d", "block_height": 2, "block_width": 3, "image_width": 12, "blocks_above": 2}
 X = np.random.default_rng(0).normal(size=(1, 89, 8)).astype("float32")
 
 

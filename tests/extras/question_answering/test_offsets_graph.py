@@ -26,15 +26,8 @@ def test_the_graph_gives_the_same(encoder):
     spec = tf.TensorSpec([None], tf.string)
     graph = tf.function(functools.partial(encode_in_graph, encoder), input_signature=[spec], autograph=False)
     some = [
-        *texts(500),
-        *SENTENCES,
-        "",
-        " \n ",
-        "ﬁne ＡＢＣ e\u0301e\u0301 ½",
-        "a\x00\u200b b\u0301\x1c",
-        "the" * 300,
-        "",
-    ]
+        *texts(500), *SENTENCES, "", " \n ", "ﬁne ＡＢＣ e\u0301e\u0301 ½", "a\x00\u200b b\u0301\x1c", "the" * 300, ""
+    ]  # fmt: skip
     if encoder.encode("a\u200b") == encoder.encode("a"):  # nor that what is left out follows one that bytes spell
         some = [text for text in some if not {*text} & {*map(chr, INVISIBLE)}] + ["the\u200b ca\u00adt"]
         assert len(some) > 300

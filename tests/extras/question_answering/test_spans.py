@@ -95,9 +95,8 @@ def test_the_answer_does_not_depend_on_the_windows(longest, stride, place):
     (found,) = predictor(sure, longest, stride).predict([("40 3", context)])
     assert (found.text, context[found.start : found.end]) == ("40  7  41",) * 2
     assert found.hypotheses[0].text == found.text and not found.truncated
-    assert [one.probability for one in found.hypotheses] == sorted(
-        (one.probability for one in found.hypotheses), reverse=True
-    )
+    probabilities = [one.probability for one in found.hypotheses]
+    assert probabilities == sorted(probabilities, reverse=True)
 
 
 def test_of_one_window_it_is_what_evaluations_choose():
@@ -191,10 +190,8 @@ def test_files_of_questions_and_answers(tmp_path, caplog):
     asked = [("1", "Where?", [(16, "London"), (22, ".")]), ("2", "Who?", [(0, "Ada")]), ("3", "Why?", [(4, "was")])]
     (tmp_path / "a.json").write_text(squad(*asked))
     (tmp_path / "b.json").write_text(squad())
-    reader, context = (
-        SpansTask.file_reader("json", None, None),
-        json.loads(squad())["data"][0]["paragraphs"][0]["context"],
-    )
+    reader = SpansTask.file_reader("json", None, None)
+    context = json.loads(squad())["data"][0]["paragraphs"][0]["context"]
     assert SpansTask.file_reader("txt", None, None) is None
     assert reader(str(tmp_path / "a.json"))[1] == {"id": "2", "question": "Who?", "context": context}
     with pytest.raises(UserError, match=r"b\.json: has no question"):
