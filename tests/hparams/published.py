@@ -32,23 +32,17 @@ class PublishedClasses(NamedTuple):
     source: str
 
 
-def rows(folder, kind=PublishedSet):
-    """Returns the lines of a table in one folder of tests."""
-    path = folder / {PublishedSet: "published_sets.tsv", PublishedClasses: "published_classes.tsv"}[kind]
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+def rows(kind, folder=TESTS):
+    """Returns the lines of the tables in a folder of tests and those below it."""
+    name = {PublishedSet: "published_sets.tsv", PublishedClasses: "published_classes.tsv"}[kind]
+    lines = [line for path in sorted(folder.rglob(name)) for line in path.read_text(encoding="utf-8").splitlines()]
     return [kind(*line.split("\t")) for line in lines if not line.startswith("#")]
 
 
-def all_rows(kind):
-    """Returns the lines of all tables."""
-    folders = {path.parent for path in TESTS.rglob("published_*.tsv")}
-    return [row for folder in sorted(folders) for row in rows(folder, kind)]
-
-
 def each_set_is_as_published(test_file):
-    """Returns a test of the sets in the table beside a test file: their values, all of them, and their models."""
+    """Returns a test of the sets in the tables beside a test file or below: all of their values, and their models."""
 
-    @pytest.mark.parametrize("row", rows(pathlib.Path(test_file).parent), ids=lambda row: row.name)
+    @pytest.mark.parametrize("row", rows(PublishedSet, pathlib.Path(test_file).parent), ids=lambda row: row.name)
     def test(row):
         hparams = registry.hparams(row.name)
         parent = HParams() if row.parent == "-" else registry.hparams(row.parent)
@@ -67,9 +61,9 @@ def class_names(problem):
 
 
 def classes_are_as_published(test_file):
-    """Returns a test of the classes in the table beside a test file."""
+    """Returns a test of the classes in the tables beside a test file or below."""
 
-    @pytest.mark.parametrize("row", rows(pathlib.Path(test_file).parent, PublishedClasses), ids=lambda row: row.problem)
+    @pytest.mark.parametrize("row", rows(PublishedClasses, pathlib.Path(test_file).parent), ids=lambda row: row.problem)
     def test(row):
         assert class_names(registry.problem(row.problem)) == row.classes
 
