@@ -17,12 +17,15 @@ def _check_groups(path, config):
     check(path, "num_hidden_groups", groups, 1 <= groups <= layers, f"a number from 1 to {layers:,}")
 
 
+def _groups(config):
+    return config["num_hidden_groups"] or config["num_layers"]
+
+
 @registry.register_family("albert")
 def albert():
     """Returns the Family of ALBERT, which has small embeddings, and groups of layers that share their weights."""
-    return bert.bert()._replace(
-        class_prefix="Albert",
-        matches=lambda config: bert.class_of(config) == "Albert",
+    return bert.relative(
+        "Albert",
         heads=bert.heads(
             ("predictions.dense", "predictions.LayerNorm", "predictions.bias"),
             ("albert.pooler", "classifier"),
@@ -30,13 +33,7 @@ def albert():
         ),
         fields=bert.fields(
             bert.EMBEDDING_SIZE,
-            Field(
-                "num_hidden_groups",
-                "num_hidden_groups",
-                int,
-                usual=1,
-                value=lambda config: config["num_hidden_groups"] or config["num_layers"],
-            ),
+            Field("num_hidden_groups", "num_hidden_groups", int, usual=1, value=_groups),
             only("inner_group_num", 1, None),
             Field("classifier_dropout_prob", value=lambda config: config["dropout"], is_read=False),
             activation="gelu_new",
@@ -53,7 +50,6 @@ def albert():
             f"{_FFN}.normalization": f"{_ALBERT_LAYER}.full_layer_layer_norm",
         },
         complete=_check_groups,
-        prefix="albert.",
         hparams_set="albert_base",
         sentence_problem="sentence_order_own",
         constants={
@@ -86,9 +82,8 @@ def _distilbert_limits(config):
 @registry.register_family("distilbert")
 def distilbert():
     """Returns the Family of DistilBERT, which has ReLU in the class head, renamed settings, and no segments."""
-    return bert.bert()._replace(
-        class_prefix="DistilBert",
-        matches=lambda config: bert.class_of(config) == "DistilBert",
+    return bert.relative(
+        "DistilBert",
         heads=bert.heads(
             ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"), ("pre_classifier", "classifier")
         ),
@@ -110,7 +105,6 @@ def distilbert():
             f"{_FFN}.normalization": f"{_BLOCK}.output_layer_norm",
         },
         vocabularies=((WordPieceEncoder,), "WordPiece"),
-        prefix="distilbert.",
         unused=(
             "position_ids", "vocab_projector.weight",  # weights that are computed at load time, or tied
         ),
@@ -132,9 +126,8 @@ def _electra_limits(config):
 @registry.register_family("electra")
 def electra():
     """Returns the Family of ELECTRA: the discriminator as a body for other heads, or the masked-word generator."""
-    return bert.bert()._replace(
-        class_prefix="Electra",
-        matches=lambda config: bert.class_of(config) == "Electra",
+    return bert.relative(
+        "Electra",
         heads={
             **bert.heads(
                 ("generator_predictions.dense", "generator_predictions.LayerNorm", "generator_lm_head.bias"),
@@ -154,7 +147,6 @@ def electra():
         weights={**bert.body("electra"), "projection": "electra.embeddings_project"},
         vocabularies=((WordPieceEncoder,), "WordPiece"),
         complete=_without_own_projection,
-        prefix="electra.",
         unused=(
             "position_ids", "token_type_ids", "generator_lm_head.weight",  # computed at load time, or tied
             *(f"discriminator_predictions.{layer}.{kind}" for layer in ("dense", "dense_prediction")
@@ -172,9 +164,8 @@ def _without_task_ids(path, config):
 @registry.register_family("ernie")
 def ernie():
     """Returns the Family of ERNIE 2.0, which has an additional embedding of task types."""
-    return bert.bert()._replace(
-        class_prefix="Ernie",
-        matches=lambda config: bert.class_of(config) == "Ernie",
+    return bert.relative(
+        "Ernie",
         heads=bert.own_heads("ernie"),
         fields=bert.fields(
             Field("use_task_id", kind=bool, usual=False, value=lambda config: True),
@@ -182,7 +173,6 @@ def ernie():
         ),
         weights={**bert.body("ernie"), "task_embedding": "ernie.embeddings.task_type_embeddings"},
         complete=_without_task_ids,
-        prefix="ernie.",
         hparams_set="ernie_base",
     )
 

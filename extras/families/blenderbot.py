@@ -41,15 +41,11 @@ def blenderbot():
         class_prefix="Blenderbot",
         matches=lambda config: config["norm"] == "pre",
         heads={"ForConditionalGeneration": (None, {})},
-        fields=tuple(
-            choice("tie_word_embeddings", "tie_embeddings", {True: True})
-            if field.name == "tie_word_embeddings"
-            else field
-            for field in marian.fields(
-                number("max_position_embeddings", "max_position", usual=128, value=_positions),
-                only("encoder_no_repeat_ngram_size", 0, is_read=False),  # the default of Blenderbot is 3, for chat
-                only("share_encoder_decoder_embeddings", True, usual=True, is_written=False),
-            )
+        fields=marian.fields(
+            number("max_position_embeddings", "max_position", usual=128, value=_positions),
+            only("encoder_no_repeat_ngram_size", 0, is_read=False),  # the default of Blenderbot is 3, for chat
+            only("share_encoder_decoder_embeddings", True, usual=True, is_written=False),
+            tie=choice("tie_word_embeddings", "tie_embeddings", {True: True}),
         ),
         options={"norm": "pre", "attention_bias": True, "softmax_bias": True},
         limits=_limits,

@@ -16,10 +16,7 @@ def openai_gpt():
     return gpt2.gpt2()._replace(
         class_prefix="OpenAIGPT",
         matches=lambda config: config["norm"] == "post",
-        fields=tuple(
-            field._replace(is_written=False) if field.name == "n_inner" else field
-            for field in gpt2.fields(choice("afn", "activation", {"gelu": "gelu_tanh", **gpt2.ACTIVATIONS}))
-        ),
+        fields=gpt2.fields(choice("afn", "activation", {"gelu": "gelu_tanh"} | gpt2.ACTIVATIONS), writes_inner=False),
         options={**gpt2.gpt2().options, "norm": "post"},
         limits=lambda config: {**gpt2.gpt2().limits(config), "filter_size": (4 * config["hidden_size"],)},
         weights={

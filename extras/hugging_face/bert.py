@@ -136,14 +136,12 @@ def heads(masked_ids, classes, sentences=None):
             head.
     """
     ids = dict(zip(("masked_ids_head.dense", "masked_ids_head.norm", "embedding.bias"), masked_ids, strict=True))
+    of_classes = dict(zip(("class_head.pooler", "class_head.dense"), classes, strict=True))
     of_sentences = dict(zip(("sentence_head.pooler", "sentence_head.dense"), sentences or (), strict=False))
     return {
         **({"ForPreTraining": ("masked_lm", ids | of_sentences)} if sentences else {}),
         "ForMaskedLM": ("masked_lm", ids),
-        "ForSequenceClassification": (
-            "class",
-            dict(zip(("class_head.pooler", "class_head.dense"), classes, strict=True)),
-        ),
+        "ForSequenceClassification": ("class", of_classes),
         "ForTokenClassification": ("tag", {"class_head.dense": "classifier"}),
         "ForQuestionAnswering": ("span", {"span_head.dense": "qa_outputs"}),
     }
@@ -180,3 +178,13 @@ def bert():
         hparams_set="bert_base",
         sentence_problem="next_sentence_own",
     )  # fmt: skip
+
+
+def relative(class_prefix, **own):
+    """Returns the Family of a relative of BERT by what differs; the names of its body start with its class prefix."""
+    return bert()._replace(
+        class_prefix=class_prefix,
+        matches=lambda config: class_of(config) == class_prefix,
+        prefix=f"{class_prefix.lower()}.",
+        **own,
+    )

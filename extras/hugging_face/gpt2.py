@@ -6,9 +6,10 @@ from t2t_lite.models.transformer_lm import TransformerLM
 from t2t_lite.text.published.bpe_files import BPEEncoder
 
 ACTIVATIONS = {"relu": "relu", "silu": "swish", "swish": "swish"}
+_GELU = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu"}
 
 
-def fields(activation):
+def fields(activation, writes_inner=True):
     """Returns the fields of `config.json` that GPT-2 and GPT share, including the Field `activation`."""
     return (
         *fact("architectures", "model_type"),
@@ -17,7 +18,7 @@ def fields(activation):
         number("n_embd", "hidden_size"),
         number("n_layer", "num_layers"),
         number("n_head", "num_heads", divides="n_embd"),
-        number("n_inner", "filter_size", usual=lambda config: 4 * config["n_embd"]),
+        number("n_inner", "filter_size", usual=lambda config: 4 * config["n_embd"], is_written=writes_inner),
         activation,
         rate("resid_pdrop", "dropout"),
         rate("embd_pdrop", "", value=lambda config: config["dropout"]),
@@ -53,13 +54,7 @@ def gpt2():
         model=TransformerLM,
         matches=lambda config: config["norm"] == "pre",
         heads={"LMHeadModel": (None, {})},
-        fields=fields(
-            choice(
-                "activation_function",
-                "activation",
-                {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", **ACTIVATIONS},
-            )
-        ),
+        fields=fields(choice("activation_function", "activation", _GELU | ACTIVATIONS)),
         options={
             "norm": "pre",
             "attention_bias": True,

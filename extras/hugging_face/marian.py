@@ -26,7 +26,10 @@ _POSITIONS = 2048
 SINUSOIDS = 1024  # number of rows in the position table of related families, which store it: the maximum input length
 
 
-def fields(*more):
+_TIE = Field("tie_word_embeddings", "tie_embeddings", bool, usual=True)
+
+
+def fields(*more, tie=_TIE):
     """Returns the fields of `config.json` that Marian and Blenderbot share, followed by the Fields in `more`."""
     return (
         only("is_encoder_decoder", True, is_read=False),
@@ -43,7 +46,7 @@ def fields(*more):
         rate("activation_dropout", "relu_dropout"),
         only("scale_embedding", True, usual=False, kind=bool),
         number("vocab_size", "vocab_size"),
-        Field("tie_word_embeddings", "tie_embeddings", bool, usual=True),
+        tie,
         Field("pad_token_id", kind=int, usual=NEEDED, value=lambda config: PAD_ID),
         Field("eos_token_id", kind=int, usual=NEEDED, value=lambda config: EOS_ID),
         Field("decoder_start_token_id", value=lambda config: PAD_ID),

@@ -14,9 +14,8 @@ def limits(config):
 @registry.register_family("roberta")
 def roberta():
     """Returns the Family of RoBERTa."""
-    return bert.bert()._replace(
-        class_prefix="Roberta",
-        matches=lambda config: bert.class_of(config) == "Roberta",
+    return bert.relative(
+        "Roberta",
         heads=bert.heads(
             ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"), ("classifier.dense", "classifier.out_proj")
         ),
@@ -24,7 +23,6 @@ def roberta():
         limits=limits,
         weights=bert.body("roberta"),
         vocabularies=((ByteLevelBPEEncoder,), "byte-level BPE"),
-        prefix="roberta.",
         hparams_set="roberta_base",
         sentence_problem=None,
         first_position=lambda padding: padding + 1,

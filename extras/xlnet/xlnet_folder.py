@@ -11,6 +11,7 @@ from t2t_lite.extras.xlnet.xlnet import XLNet
 _LAYER = "transformer.layer.*"
 _ATTENTION, _FFN = "encoder.layers.*.self_attention", "encoder.layers.*.feed_forward"
 _KERNELS = {"query": "q", "key": "k", "value": "v", "output": "o"}
+_CLASSIFIER = {"class_head.pooler": "sequence_summary.summary", "class_head.dense": "logits_proj"}
 _BIASES = {"content_bias": "r_w_bias", "position_bias": "r_r_bias", "segment_bias": "r_s_bias"}
 
 
@@ -27,6 +28,10 @@ def _attentions(config):
     """
     kinds = config.get("self_attention")
     return kinds if isinstance(kinds, list) else [kinds]
+
+
+def _clamp_length(config):
+    return _attentions(config)[0]["clamp_length"] or -1
 
 
 def _limits(config):
@@ -48,10 +53,7 @@ def xlnet():
         matches=lambda config: True,
         heads={
             "LMHeadModel": ("masked_lm", {"embedding.bias": "lm_loss.bias"}),
-            "ForSequenceClassification": (
-                "class",
-                {"class_head.pooler": "sequence_summary.summary", "class_head.dense": "logits_proj"},
-            ),
+            "ForSequenceClassification": ("class", _CLASSIFIER),
             "ForTokenClassification": ("tag", {"class_head.dense": "classifier"}),
             "ForQuestionAnsweringSimple": ("span", {"span_head.dense": "qa_outputs"}),
         },
@@ -69,13 +71,7 @@ def xlnet():
             ),
             Field("summary_last_dropout", value=lambda config: config["dropout"], is_read=False),
             epsilon("layer_norm_eps", 1e-12),
-            Field(
-                "clamp_len",
-                "self_attention.clamp_length",
-                int,
-                usual=-1,
-                value=lambda config: _attentions(config)[0]["clamp_length"] or -1,
-            ),
+            Field("clamp_len", "self_attention.clamp_length", int, usual=-1, value=_clamp_length),
             only("attn_type", "bi", usual="bi"),
             only("untie_r", True, None, is_written=False),
             *off("bi_data", "same_length"),
