@@ -52,6 +52,7 @@ class Kermit(TransformerModel):
     """
 
     features = types.MappingProxyType({"inputs": 2, "canvas": 2, "targets": 2})
+    needed_features = types.MappingProxyType({"inputs": 2, "canvas": 2})  # a call does not read the targets
     HPARAMS: ClassVar = {
         "slot_order": setting(
             "binary_tree", choices=SLOT_ORDERS,
@@ -87,11 +88,6 @@ class Kermit(TransformerModel):
     def token_embeddings(self):
         """Returns the embeddings of inputs and targets, which may be the same layer."""
         return {"inputs": self.input_embedding, "targets": self.target_embedding}
-
-    @property
-    def needed_features(self):
-        """{feature: rank} of the features that a call reads. A call does not read the targets."""
-        return {"inputs": 2, "canvas": 2}
 
     def build_layers(self, shape):
         """Creates the weights of the layers; `shape` is the shape of hidden states."""

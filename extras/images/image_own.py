@@ -46,6 +46,10 @@ class ImageEncoder(TextEncoder):
         blocks: (rows, columns) of a block, or None for no blocks. Each channel of a pixel counts as a column.
         sample_bits: the number of bits that the samples of 16-bit PNGs use, or None if unknown; see `read_png`.
 
+    Attributes:
+        length: int, the number of ids for the pixels of an image.
+        half: int, the number of rows in the upper half of an image, rounded to whole blocks; their ids come first.
+
     Raises:
         UserError: the image cannot be divided into blocks of this size.
     """
@@ -55,7 +59,10 @@ class ImageEncoder(TextEncoder):
     def __init__(self, size, class_labels=(), blocks=None, sample_bits=None):
         self.size, self.blocks = tuple(size), blocks and tuple(blocks)
         self.sample_bits = sample_bits
+        self.length = math.prod(self.size)
         self._order = self._places()
+        rows = self.blocks[0] if self.blocks else 1
+        self.half = self.size[0] // 2 // rows * rows
         self.class_labels = list(class_labels)
         self._first = self.num_reserved_ids + len(self.class_labels)  # id of the pixel value 0
         super().__init__(self._first + _VALUES * self.size[2])
@@ -65,12 +72,6 @@ class ImageEncoder(TextEncoder):
         """The SHA-256 (hex) of the size, the classes and the blocks."""
         blocks = [self.blocks] if self.blocks else []
         return hashlib.sha256(json.dumps([self.size, self.class_labels, *blocks]).encode()).hexdigest()
-
-    @property
-    def half(self):
-        """The number of rows in the upper half of an image, rounded to whole blocks; their ids come first."""
-        rows = self.blocks[0] if self.blocks else 1
-        return self.size[0] // 2 // rows * rows
 
     def _places(self):
         """Returns the index of each pixel in the flattened image, in the order of the ids."""
@@ -86,11 +87,6 @@ class ImageEncoder(TextEncoder):
             )
         places = places.reshape(height // rows, rows, width * channels // columns, columns)
         return places.swapaxes(1, 2).reshape(-1)
-
-    @property
-    def length(self):
-        """The number of ids for the pixels of an image."""
-        return int(np.prod(self.size))
 
     def encode(self, text):
         """Returns [id of the class named `text`], or [id of the unknown class] if `text` is blank."""

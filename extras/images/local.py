@@ -30,12 +30,7 @@ class LocalOneDimension(Pattern):
 
     def __init__(self, block_length: int):
         check_required_sizes(block_length=block_length)
-        self.block_length = block_length
-
-    @property
-    def period(self):
-        """The size of a block: see `Pattern`."""
-        return self.block_length
+        self.period = self.block_length = block_length
 
     def visible(self, i, j, end, causal):
         """Returns whether position i sees position j: see `Pattern.visible`."""
@@ -105,17 +100,13 @@ class LocalTwoDimensions(Pattern):
             )
         self.block_height, self.block_width, self.image_width = block_height, block_width, image_width
         self.size, self.columns = block_height * block_width, image_width // block_width
+        self.period = self.size * self.columns  # a row of blocks
         self.blocks_above, self.blocks_beside = blocks_above, blocks_beside
         beside = range(-blocks_beside, blocks_beside + 1)
         around = [(0, column) for column in range(blocks_beside, -1, -1)]
         around += [(row, column) for row in range(1, blocks_above + 1) for column in beside]
         # (rows above, columns to the left, distance in blocks) for each visible block that fits into an image
         self.neighbors = [(r, c, r * self.columns + c) for r, c in around if abs(c) < self.columns]
-
-    @property
-    def period(self):
-        """The size of a row of blocks: see `Pattern`."""
-        return self.size * self.columns
 
     def visible(self, i, j, end, causal):
         """Returns whether position i sees position j: see `Pattern.visible`."""

@@ -43,16 +43,12 @@ class CarriedState:
         """The state of a lane, as a structure of `tf.TensorSpec`."""
         return tf.nest.map_structure(lambda leaf: tf.TensorSpec(leaf.shape, leaf.dtype), self.now[0])
 
-    @property
-    def bytes(self):
-        """The total size of all lanes' states, in bytes."""
-        return sum(leaf.shape.num_elements() * leaf.dtype.size for leaf in tf.nest.flatten(self.now))
-
     def description(self, source):
         """Returns the line about its state that a run logs at the start; `source` is a SegmentBatches."""
+        size = sum(leaf.shape.num_elements() * leaf.dtype.size for leaf in tf.nest.flatten(self.now))
         return (
             f"state: carried from step to step in {counted(len(self.now), 'lane')} of {source.rows} rows, "
-            f"{self.bytes / 1e6:,.1f} MB; segments of {source.length} ids, {source.rows_per_example} per row"
+            f"{size / 1e6:,.1f} MB; segments of {source.length} ids, {source.rows_per_example} per row"
         )
 
     def save(self, path):

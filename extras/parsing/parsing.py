@@ -115,29 +115,25 @@ class ParsingProblem(Text2TextProblem):
     # Text.
 
     @property
-    def _is_to_trees(self):
+    def chooses_output(self):
+        """Whether outputs are trees, which are reranked; `_rev` and `_copy` take the output with the best score."""
         return not self.was_reversed and not self.was_copy
 
     @property
     def eval_decode_metric(self):
         """The metric for decoded outputs: bracketing F1, or the share of exact outputs for `_rev` and `_copy`."""
-        return "bracketing_f1" if self._is_to_trees else "exact_sequence_accuracy"
+        return "bracketing_f1" if self.chooses_output else "exact_sequence_accuracy"
 
     def input_text(self, text):
         """Returns the sentence in treebank form, with single spaces and with brackets as -LRB- and -RRB-."""
-        return " ".join(trees.escape_words(text)) if self._is_to_trees else text
+        return " ".join(trees.escape_words(text)) if self.chooses_output else text
 
     def output_text(self, inputs, outputs, encoders):
         """Returns the tree that the tokens in `outputs` describe over the words of `inputs`, repaired if needed."""
         words = trees.escape_words(inputs)
-        if not self._is_to_trees or not words:
+        if not self.chooses_output or not words:
             return outputs
         return trees.to_line(trees.build_tree(_tokens(outputs), words, _phrases(encoders), self._known_tags))
-
-    @property
-    def chooses_output(self):
-        """Whether outputs are reranked: True for trees; `_rev` and `_copy` take the output with the best score."""
-        return self._is_to_trees
 
     def choose_output(self, inputs, outputs, encoders):
         """Returns the index of the output whose tags fit the words best (`trees.misfit`); ties go to the first output.

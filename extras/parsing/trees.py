@@ -334,15 +334,12 @@ def align(tags, words, known_tags):
     """
     allowed = [set(known_tags.get(word, known_tags.get(RARE, ()))) for word in words]
     rows, columns = len(tags), len(words)
-    # cost[i][j] is the lowest cost of aligning tags[i:] with words[j:].
-    cost = [[0.0] * (columns + 1) for _ in range(rows + 1)]
-    for i in range(rows, -1, -1):
-        for j in range(columns, -1, -1):
-            if i == rows or j == columns:
-                cost[i][j] = (rows - i + columns - j) * ALONE
-            else:
-                pair = 0 if tags[i] in allowed[j] else OTHER_TAG
-                cost[i][j] = min(pair + cost[i + 1][j + 1], ALONE + cost[i + 1][j], ALONE + cost[i][j + 1])
+    # cost[i][j] is the lowest cost of aligning tags[i:] with words[j:], at first the cost without any pair.
+    cost = [[(rows - i + columns - j) * ALONE for j in range(columns + 1)] for i in range(rows + 1)]
+    for i in reversed(range(rows)):
+        for j in reversed(range(columns)):
+            pair = 0 if tags[i] in allowed[j] else OTHER_TAG
+            cost[i][j] = min(pair + cost[i + 1][j + 1], ALONE + cost[i + 1][j], ALONE + cost[i][j + 1])
     pairs, i, j = [], 0, 0
     while i < rows or j < columns:
         pair = 0 if i < rows and j < columns and tags[i] in allowed[j] else OTHER_TAG

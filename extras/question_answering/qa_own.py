@@ -43,17 +43,13 @@ class SpanProblem(Text2TextProblem):
     task = "spans"
     eval_decode_metric = None
     targets_are_places = True
+    expected_sample = '"inputs": str, "context": str, "answer": (start, end)'
     sequence_length = 383  # BERT's maximum length of 384, minus one for [CLS]
     doc_stride = DOC_STRIDE
 
     def texts(self, sample):
         """Returns the question and the context: see `Text2TextProblem.texts`."""
         return [sample.get("inputs"), sample.get("context")]
-
-    @property
-    def expected_sample(self):
-        """A description of a sample for error messages: see `Text2TextProblem.expected_sample`."""
-        return '"inputs": str, "context": str, "answer": (start, end)'
 
     def feature_encoders(self, data_dir):
         """Returns {"inputs": the vocabulary, "targets": a `PositionEncoder`}."""

@@ -78,12 +78,8 @@ class Fixed(Pattern):
         check_required_sizes(stride=stride, summary=summary)
         if summary > stride:
             raise ValueError(f"`summary` must be at most `stride`={stride}: received summary={summary}.")
-        self.stride, self.summary = stride, summary
-
-    @property
-    def period(self):
-        """The size of a block: see `Pattern`."""
-        return self.stride
+        self.period = self.stride = stride
+        self.summary = summary
 
     def visible(self, i, j, end, causal):
         """Returns whether position i sees position j; for the arguments, see `Pattern.visible`."""

@@ -37,6 +37,7 @@ class Text2TagProblem(Text2TextProblem):
     eval_decode_metric = None
     targets_are_places = True
     cuts_rows = True
+    expected_sample = '"inputs": list of str, "targets": list of str'
 
     def tags(self, data_dir):
         """Returns the names of the tags in order of their ids, a list of str."""
@@ -47,11 +48,6 @@ class Text2TagProblem(Text2TextProblem):
         words = sample.get("inputs")
         is_list = isinstance(words, list | tuple) and all(isinstance(word, str) for word in words)
         return [" ".join(words) if is_list else None]
-
-    @property
-    def expected_sample(self):
-        """A description of a sample for error messages: see `Text2TextProblem.expected_sample`."""
-        return '"inputs": list of str, "targets": list of str'
 
     def feature_encoders(self, data_dir):
         """Returns {"inputs": the vocabulary, "targets": a `ClassLabelEncoder` for the tags}."""

@@ -109,6 +109,7 @@ class AdaptiveComputation(Layer):
         if not isinstance(bias_init, numbers.Real):
             raise ValueError(f"`bias_init` must be a number: received bias_init={bias_init!r}.")
         self.act_type = act_type
+        self.is_global = act_type == "global"  # all positions of a row halt together
         self.threshold = 1.0 - epsilon
         self.cost_weight = cost_weight
         # The gate computes in the dtype of its weights, because sums near 1 - ε would be too coarse in 16 bits.
@@ -123,11 +124,6 @@ class AdaptiveComputation(Layer):
     def has_costs(self):
         """Whether the ponder cost is part of the loss."""
         return self.cost_weight != 0
-
-    @property
-    def is_global(self):
-        """Whether all positions of a row halt together."""
-        return self.act_type == "global"
 
     def build(self, input_shape):
         """Creates the weights w and b of the gate."""
