@@ -93,22 +93,17 @@ class Tensor2TensorCheckpoint:
                     "attention and feed-forward layers."
                 )
 
-    @property
-    def has_3d_projections(self):
-        """Whether the model was trained with `attention_variables_3d`."""
-        return _QUERY in self
-
     def projection_shape(self, scope, name):
         """Returns (input size, output size) of the attention projection `name`: "q", "k", "v" or "output_transform"."""
         scope = f"{scope}/multihead_attention"
-        if not self.has_3d_projections:
+        if _QUERY not in self:  # trained without `attention_variables_3d`
             return self.shape(f"{scope}/{name}/kernel")[-2:]
         shape = self.shape(f"{scope}/{name[0]}")
         return (shape[0] * shape[1], shape[2]) if name == "output_transform" else (shape[0], shape[1] * shape[2])
 
     def projection(self, scope, name):
         """Returns the matrix of an attention projection; for the arguments see `projection_shape`."""
-        if not self.has_3d_projections:
+        if _QUERY not in self:
             return self.read(f"{scope}/multihead_attention/{name}/kernel")
         value = self.read(f"{scope}/multihead_attention/{name[0]}")
         if name == "q":
@@ -204,9 +199,3 @@ class Tensor2TensorCheckpoint:
                 f"{self.path}: symbol_modality_{rows}_…/{role} has shape {matrix.shape}, expected {rows} rows."
             )
         return matrix
-
-    @property
-    def hidden_size(self):
-        """The hidden size of the model, which is the number of columns of the embeddings."""
-        roles = next(iter(self._embedding_names.values()))
-        return self._shapes[next(iter(next(iter(roles.values())).values()))][-1]

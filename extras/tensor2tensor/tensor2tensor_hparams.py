@@ -98,7 +98,7 @@ def _facts(checkpoint):
     scope = "encoder/layer_0"
     is_pre = checkpoint.has_norm("encoder")
     return {
-        "hidden_size": checkpoint.hidden_size,
+        "hidden_size": checkpoint.projection_shape(f"{scope}/self_attention", "q")[0],
         "filter_size": checkpoint.shape(f"{scope}/ffn/conv1/kernel")[-1],
         "num_encoder_layers": checkpoint.layers("encoder"),
         "num_decoder_layers": checkpoint.layers("decoder"),
