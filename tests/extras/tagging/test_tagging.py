@@ -1,5 +1,7 @@
 """The task: sentences as rows, tags of words from the model's output, in Python and in a graph; files of tags."""
 
+import json
+
 import keras
 import numpy as np
 import pytest
@@ -111,9 +113,7 @@ def test_words_and_tags_are_read_from_files(tmp_path):
             answer_scores.read_predictions(str(tmp_path / "b"), reference)
     (tmp_path / "b").write_text("Ada\tO\n\nb\tP\n")
     assert answer_scores.read_predictions(str(tmp_path / "b"), reference) == [["O"], ["P"]]
-    problem = registry.problem("tag_own")
-    (tmp_path / "tag_own.json").write_text(
-        '{"problem": "tag_own", "vocab_size": 300, "files": {}, "columns": ["2", "1"]}'
-    )
+    problem, config = registry.problem("tag_own"), {"vocab_size": 300, "files": {}, "columns": ["2", "1"]}
+    (tmp_path / "tag_own.json").write_text(json.dumps({"problem": "tag_own", **config}))
     assert TaggingTask.file_reader("conll", problem, str(tmp_path))(str(tmp_path / "a")) == [["runs"], ["X"]]
     assert LAYOUT.names == TaggingTask.columns == ("word", "tag")

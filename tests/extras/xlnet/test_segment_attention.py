@@ -33,6 +33,7 @@ def equation(layer, queries, places, mask):
     split = {role: lambda x, role=role: (x @ kernels[role]).reshape(*x.shape[:-1], HEADS, SIZE) for role in kernels}
     u, v, b = (array(getattr(layer, f"{name}_bias")) for name in ("content", "position", "segment"))
     table, frequencies = array(layer.segment_table), 10000.0 ** (-np.arange(0, 8, 2) / 8)
+    of_distances = array(layer.position_projection.kernel)
     output = np.zeros((2, queries.shape[1], HEADS, SIZE))
     for row in range(2):
         key, value = split["key"](STATES[row]), split["value"](STATES[row])
@@ -42,9 +43,7 @@ def equation(layer, queries, places, mask):
                 scores = np.zeros(LENGTH)
                 for j in range(LENGTH):
                     angles = np.clip(i - j, -3, 3) * frequencies
-                    distance = np.concatenate([np.sin(angles), np.cos(angles)]) @ array(
-                        layer.position_projection.kernel
-                    )
+                    distance = np.concatenate([np.sin(angles), np.cos(angles)]) @ of_distances
                     alike = SEGMENTS[row, i] == SEGMENTS[row, j]
                     scores[j] = (
                         (query[head] + u[head]) @ key[j, head]
