@@ -100,9 +100,7 @@ def test_ids_of_an_xlm_roberta_are_one_more_than_in_its_file(tmp_path, xlm_rober
         expected = [i + 1 if i else 3 for i in processor.encode(text)]
         assert [theirs.ids[i] for i in encoder.encode(text)] == expected, text
         assert encoder.tf_encode([text]).to_list() == [encoder.encode(text)]
-    assert [theirs.ids[i] for i in (0, 1, 2)] == [1, 2, 3] and theirs.ids[theirs.special_ids["<mask>"]] == len(
-        processor
-    ) + 1
+    assert [theirs.ids[i] for i in (0, 1, 2, theirs.special_ids["<mask>"])] == [1, 2, 3, len(processor) + 1]
     assert predictor.fill_mask(["the <mask>"], top=2)[0][0]
     row, mask = predictor.read("the <mask>cafe").rows[0], theirs.special_ids["<mask>"]
     assert row == [*encoder.encode("the"), mask, *encoder.encode("cafe"), 1]
