@@ -10,10 +10,10 @@ import pytest
 import torch
 import transformers
 
-import t2t_lite
-from t2t_lite.export import export_hugging_face, import_hugging_face
+from t2t_lite.export import export_hugging_face
 from t2t_lite.extras.hugging_face.published_vocabulary import published
 from tests.extras.hugging_face.encoder_folders import CLASSES, FAIRSEQ, POSITIONS, write_encoder
+from tests.peers.exchange import assert_same_states, assert_same_tokenizer, imported, loaded, random_peer
 from tests.text.published_samples import texts
 
 INPUTS = np.array([[7, 8, 9, 1, 10, 11, 1, 0, 0], [12, 13, 1, 14, 1, 0, 0, 0, 0], [20, 21, 22, 23, 24, 25, 26, 27, 1]])
@@ -27,20 +27,14 @@ def both(request, tmp_path_factory):
     made = tmp_path_factory.mktemp(request.param)
     ours, _ = write_encoder(made / "ours", request.param)
     config = transformers.AutoConfig.from_pretrained(ours)
-    torch.manual_seed(3)
-    model = getattr(transformers, request.param)(config).eval()
-    for name, weight in model.named_parameters():  # no weight is at a value that hides a mistake
-        is_scale = "norm" in name.lower() and name.endswith("weight")
-        torch.nn.init.normal_(weight, mean=float(is_scale), std=0.3)
-    folder = str(made / "theirs")
-    model.save_pretrained(folder)
+    model = random_peer(lambda: getattr(transformers, request.param)(config))
     kind = request.param.partition("For")[0]
     kind = kind if kind in ("Roberta", "Albert", "DistilBert", "XLMRoberta") else "Bert"
     tokenizer = getattr(transformers, f"{kind}Tokenizer").from_pretrained(ours)
-    tokenizer.save_pretrained(folder)
-    assert not {"vocab.txt", "vocab.json", "spiece.model", FAIRSEQ} & set(os.listdir(folder))  # tokenizer.json holds it
-    import_hugging_face(folder, str(made / "run"))
-    return t2t_lite.load(str(made / "run")), model, tokenizer
+    predictor = imported(made, model, tokenizer)
+    files = os.listdir(made / "theirs")
+    assert not {"vocab.txt", "vocab.json", "spiece.model", FAIRSEQ} & set(files)  # tokenizer.json holds it
+    return predictor, model, tokenizer
 
 
 def published_ids(predictor):
@@ -74,17 +68,10 @@ def test_hidden_states_and_logits(both):
     batch = {"input_ids": torch.tensor(rows), "attention_mask": torch.tensor(mask.astype("int64"))}
     if model.config["num_segments"] > 1:
         batch["token_type_ids"] = torch.tensor(SEGMENTS)
-    with torch.inference_mode():
-        found = peer(**batch, output_hidden_states=True)
-    states = model.encode(INPUTS, return_hidden_states=True)["states"]
-    for ours, theirs in zip(states, found.hidden_states, strict=True):
-        np.testing.assert_allclose(ours * mask[..., None], theirs.numpy() * mask[..., None], atol=1e-4)
+    found = assert_same_states(model, peer, INPUTS, batch, mask, 1e-4)
     batch = {name: np.ones((3, 2)[:rank], "int32") for name, rank in model.features.items()}
-    outputs = model(
-        {**batch, "inputs": INPUTS, "targets": TARGETS}
-        if model.config["head"] in ("masked_lm", "tag")
-        else {**batch, "inputs": INPUTS}
-    )
+    batch |= {"inputs": INPUTS} | ({"targets": TARGETS} if model.config["head"] in ("masked_lm", "tag") else {})
+    outputs = model(batch)
     outputs = outputs if isinstance(outputs, dict) else {"targets": outputs}
     logits, visible = keras.ops.convert_to_numpy(outputs["targets"]), mask[:, 1:]
     if model.config["head"] == "masked_lm":
@@ -107,8 +94,7 @@ def test_it_goes_back(both, tmp_path):
     """As a folder that their package loads, with the same weights, ids and settings."""
     predictor, model, tokenizer = both
     folder = export_hugging_face(predictor, str(tmp_path / "back"))
-    again, loading = type(model).from_pretrained(folder, output_loading_info=True)
-    assert not loading["missing_keys"] and not loading["unexpected_keys"] and not loading["mismatched_keys"], loading
+    again = loaded(type(model), folder)
     before, after = model.state_dict(), again.state_dict()
     unused = model.config.max_position_embeddings - POSITIONS  # RoBERTa's first positions, which no text uses
     for name in before:
@@ -117,8 +103,4 @@ def test_it_goes_back(both, tmp_path):
     auto = getattr(transformers, f"AutoModelFor{type(model).__name__.partition('For')[2]}")
     assert type(auto.from_pretrained(folder)) is type(model)
     assert again.config.id2label == model.config.id2label
-    reader = transformers.AutoTokenizer.from_pretrained(folder)
-    assert (reader.cls_token_id, reader.pad_token_id) == (tokenizer.cls_token_id, tokenizer.pad_token_id)
-    kept = [text for text in texts(60) if reader.is_fast and not re.search("[\v\x1c-\x1f]", text)]
-    for text in [*kept, f"the {tokenizer.mask_token} in"]:
-        assert reader(text).input_ids == tokenizer(text).input_ids, text
+    assert_same_tokenizer(folder, tokenizer, [text for text in texts(60) if not re.search("[\v\x1c-\x1f]", text)])

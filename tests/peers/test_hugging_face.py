@@ -1,8 +1,5 @@
 """The folder that `export_hugging_face` writes, loaded offline as its README says."""
 
-import json
-import os
-
 import numpy as np
 import pytest
 import torch
@@ -10,12 +7,11 @@ from keras import ops
 
 from t2t_lite import registry
 from t2t_lite.export import export_hugging_face
-from t2t_lite.text.vocabulary import SentencePieceEncoder
-from tests.decoding.runs import make_run
 from tests.export.models import translator_of
+from tests.extras.hugging_face.folders import config_of, two_vocabularies
 from tests.peers.conftest import HOSTILE
-from tests.peers.models import shifted
 from tests.peers.searches import EXTRA, generate, load
+from tests.peers.weights import marian_batch
 
 
 @pytest.fixture(scope="module", params=["trained", *["pre_norm"] * ("blenderbot" in registry.list_families())])
@@ -84,12 +80,7 @@ def test_the_folder_says_how_to_search(translator, exported, texts):
 
 @pytest.fixture(scope="module")
 def vocabularies(tmp_path_factory):
-    """Two SentencePiece vocabularies."""
-    found = {}
-    for side, size in (("inputs", 320), ("targets", 310)):
-        run = make_run(tmp_path_factory.mktemp(side), steps=(), vocab_size=size)
-        found[side] = SentencePieceEncoder(str(next(run.glob("vocab.*.model"))))
-    return found
+    return two_vocabularies(tmp_path_factory)
 
 
 @pytest.mark.parametrize(
@@ -122,11 +113,7 @@ def test_logits(options, vocabularies, tmp_path):
     inputs, targets = rng.integers(3, 310, (3, 9)).astype("int32"), rng.integers(3, 310, (3, 7)).astype("int32")
     inputs[1, 5:] = targets[2, 4:] = 0
     with torch.inference_mode():
-        theirs = model(
-            input_ids=torch.tensor(inputs).long(),
-            attention_mask=torch.tensor(inputs != 0),
-            decoder_input_ids=torch.tensor(shifted(targets)).long(),
-        ).logits.numpy()
+        theirs = model(**marian_batch(inputs, targets)).logits.numpy()
     mine = ops.convert_to_numpy(translator.model({"inputs": inputs, "targets": targets}, training=False))
     np.testing.assert_allclose(theirs[..., 1:], mine[..., 1:], atol=1e-5)  # all but the padding's
     if options.get("tie_embeddings", True):
@@ -146,5 +133,4 @@ def test_what_transformers_itself_would_save(exported, tmp_path):
     assert not loading["missing_keys"]
     for name, tensor in model.state_dict().items():
         assert torch.equal(again.state_dict()[name], tensor), name
-    with open(os.path.join(tmp_path, "config.json")) as file:
-        assert json.load(file)["activation_function"] == "relu"
+    assert config_of(tmp_path)["activation_function"] == "relu"

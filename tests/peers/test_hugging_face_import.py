@@ -7,6 +7,7 @@ pieces are in one vocab.json, though not all of them; swish, a bias of the logit
 import io
 import json
 import os
+import pathlib
 
 import numpy as np
 import pytest
@@ -19,8 +20,9 @@ from t2t_lite.bin import t2t_importer
 from t2t_lite.decoding.translator import Translator
 from t2t_lite.errors import UserError
 from t2t_lite.export import export_hugging_face, import_hugging_face
-from t2t_lite.extras.hugging_face.hugging_face_folder import read_tensors, write_tensors
+from t2t_lite.extras.hugging_face.hugging_face_folder import write_tensors
 from t2t_lite.training.trainer import Trainer
+from tests.extras.hugging_face.folders import config_of, configure, tensors_of
 from tests.peers.searches import EXTRA, generate, load
 
 ENGLISH = "the red house is old and a green tree was new . small birds sing in old trees while houses stand"
@@ -53,10 +55,8 @@ def make_marian(folder, kind, codes=(), shared_spm=False, **settings):
     missing = [] if shared_spm else pieces[::9]
     kept = [piece for piece in pieces if piece not in missing]
     names = ["</s>", "<unk>", *codes, *kept, "<pad>"]
-    with open(f"{folder}/vocab.json", "w") as file:
-        json.dump({name: i for i, name in enumerate(names)}, file)
-    with open(f"{folder}/tokenizer_config.json", "w") as file:
-        json.dump({"source_lang": "en", "target_lang": "de", "tokenizer_class": "MarianTokenizer"}, file)
+    pathlib.Path(folder, "vocab.json").write_text(json.dumps({name: i for i, name in enumerate(names)}))
+    configure(folder, "tokenizer_config.json", source_lang="en", target_lang="de", tokenizer_class="MarianTokenizer")
     pad = len(names) - 1
     special = {"pad_token_id": pad, "eos_token_id": 0, "decoder_start_token_id": pad, "forced_eos_token_id": None}
     sizes = {f"{side}_{name}": n for side in ("encoder", "decoder") for name, n in
@@ -138,22 +138,16 @@ def test_the_same_ids_and_text(imported):
 def test_a_trained_model_under_other_ids(trained, texts, tmp_path):
     """Its sentences end. Ids are laid out as OPUS-MT's are, rows of embeddings and bias with them."""
     path = export_hugging_face(trained, str(tmp_path / "hf"))
-    with open(f"{path}/vocab.json") as file:
-        ids = json.load(file)
+    ids = config_of(path, "vocab.json")
     order = [1, 2, *range(len(ids) - 1, 2, -1), 0]  # EOS, unknown, the pieces backwards, padding
-    with open(f"{path}/vocab.json", "w") as file:
-        json.dump({piece: order.index(i) for piece, i in ids.items()}, file)
-    with open(f"{path}/model.safetensors", "rb") as file:
-        tensors = read_tensors(file.read(), path)
+    pathlib.Path(path, "vocab.json").write_text(json.dumps({piece: order.index(i) for piece, i in ids.items()}))
+    tensors = tensors_of(path)
     tensors["model.shared.weight"] = tensors["model.shared.weight"][order]
     tensors["final_logits_bias"] = tensors["final_logits_bias"][:, order]
     write_tensors(f"{path}/model.safetensors", tensors)
     pad = len(order) - 1
     for name in ("config.json", "generation_config.json"):
-        with open(f"{path}/{name}") as file:
-            config = json.load(file)
-        with open(f"{path}/{name}", "w") as file:
-            json.dump({**config, "pad_token_id": pad, "decoder_start_token_id": pad, "eos_token_id": 0}, file)
+        configure(path, name, pad_token_id=pad, decoder_start_token_id=pad, eos_token_id=0)
     import_hugging_face(path, str(tmp_path / "run"), languages=("en", "de"))
     again = Translator.load(str(tmp_path / "run"))
     model, tokenizer = load(path)
@@ -194,8 +188,7 @@ def test_older_files_are_read_as_tensors_alone(tmp_path):
     data = io.BytesIO()
     torch.save({"model.shared.weight": Harm()}, data)
     for content in (data.getvalue(), data.getvalue()[:100], b""):
-        with open(f"{path}/pytorch_model.bin", "wb") as file:
-            file.write(content)
+        pathlib.Path(path, "pytorch_model.bin").write_bytes(content)
         with pytest.raises(UserError, match="more than tensors"):
             import_hugging_face(path, str(tmp_path / "third"))
     assert not os.path.exists(tmp_path / "harm") and not os.path.exists(tmp_path / "third")

@@ -8,8 +8,8 @@ import pytest
 import torch
 from keras import ops
 
-from tests.peers.models import random_batch, random_model, shifted
-from tests.peers.weights import marian_peer
+from tests.peers.models import random_batch, random_model
+from tests.peers.weights import marian_batch, marian_peer
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
@@ -19,12 +19,7 @@ def test_logits_and_attention_weights(size, activation):
     inputs, targets = random_batch(model.vocab_size)
     batch = {"inputs": inputs, "targets": targets}
     with torch.no_grad():
-        theirs = marian_peer(model)(
-            input_ids=torch.tensor(inputs).long(),
-            attention_mask=torch.tensor(inputs != 0),
-            decoder_input_ids=torch.tensor(shifted(targets)).long(),
-            output_attentions=True,
-        )
+        theirs = marian_peer(model)(**marian_batch(inputs, targets), output_attentions=True)
     ours = model(batch, training=False)
     assert_close(ours, theirs.logits, 3e-5)
     assert_close(ops.log_softmax(ours), theirs.logits.log_softmax(-1), 3e-5)

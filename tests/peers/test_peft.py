@@ -13,21 +13,19 @@ from t2t_lite.extras.peft.adapter_export import export_adapter
 from t2t_lite.extras.peft.adapter_import import import_adapter
 from t2t_lite.runs.opening import open_run
 from tests.extras.peft.adapters import IDS, base_run, logits, tuned_run
-from tests.peers.models import shifted
+from tests.peers.weights import marian_batch
 
-KINDS = ["bert", "gpt2", "marian", "paper"]
-CLASSES = {
-    "bert": transformers.AutoModelForSequenceClassification,
-    "gpt2": transformers.AutoModelForCausalLM,
-    "marian": transformers.AutoModelForSeq2SeqLM,
-    "paper": transformers.AutoModelForSeq2SeqLM,
+TRANSLATION = transformers.AutoModelForSeq2SeqLM, "SEQ_2_SEQ_LM"
+KINDS = {  # {kind: (class of Transformers, PEFT's task)}
+    "bert": (transformers.AutoModelForSequenceClassification, "SEQ_CLS"),
+    "gpt2": (transformers.AutoModelForCausalLM, "CAUSAL_LM"),
+    **dict.fromkeys(("marian", "paper"), TRANSLATION),
 }
 TARGETS = {  # kernels in PEFT's words, some of each model
     "bert": ["query", "value", "intermediate.dense"],
     "gpt2": ["c_attn", "c_fc"],
     "marian": ["q_proj", "v_proj", "out_proj", "fc2"],
 }
-TASKS = {"bert": "SEQ_CLS", "gpt2": "CAUSAL_LM", "marian": "SEQ_2_SEQ_LM", "paper": "SEQ_2_SEQ_LM"}
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -44,8 +42,7 @@ def their_logits(kind, model, run):
     model = model.eval()
     with torch.inference_mode():
         if kind in ("marian", "paper"):
-            asked = {"input_ids": torch.tensor(IDS), "attention_mask": torch.tensor((IDS != 0).astype("int64"))}
-            return model(**asked, decoder_input_ids=torch.tensor(shifted(IDS))).logits.numpy()
+            return model(**marian_batch(IDS, IDS)).logits.numpy()
         opened = open_run(run)
         ids = np.array(published(opened.encoders["inputs" if kind == "bert" else "targets"]).ids)
         if kind == "gpt2":  # ours begins with the end of a text
@@ -75,7 +72,7 @@ def test_peft_loads_ours(base, tmp_path, targets):
     kind, run, theirs = base
     tuned = tuned_run(run, str(tmp_path / "tuned"), lora_targets=targets)
     export_adapter(t2t_lite.load(tuned), str(tmp_path / "adapter"))
-    plain = CLASSES[kind].from_pretrained(theirs)
+    plain = KINDS[kind][0].from_pretrained(theirs)
     model = peft.PeftModel.from_pretrained(plain, str(tmp_path / "adapter"))
     check(kind, tuned, model)
     check(kind, tuned, model.merge_and_unload())
@@ -86,9 +83,9 @@ def test_we_load_pefts(base, tmp_path, more):
     """LoRA and head as PEFT saves them, onto the base's run; kept apart, and merged."""
     kind, run, theirs = base
     targets = TARGETS["marian" if kind == "paper" else kind]
-    config = peft.LoraConfig(r=4, lora_alpha=8, target_modules=targets, task_type=TASKS[kind], **more)
+    config = peft.LoraConfig(r=4, lora_alpha=8, target_modules=targets, task_type=KINDS[kind][1], **more)
     torch.manual_seed(0)
-    model = peft.get_peft_model(CLASSES[kind].from_pretrained(theirs), config)
+    model = peft.get_peft_model(KINDS[kind][0].from_pretrained(theirs), config)
     for name, weight in model.named_parameters():
         if weight.requires_grad:
             torch.nn.init.normal_(weight, std=0.2)

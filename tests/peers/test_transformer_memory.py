@@ -6,6 +6,8 @@ import torch
 import transformers
 from keras import ops
 
+from tests.peers.weights import dense_state, norm_state, tensors
+
 TransformerMemory = pytest.importorskip("t2t_lite.extras.memory.transformer_memory").TransformerMemory
 VOCAB, HIDDEN, HEADS, FILTER, LAYERS, MEMORY, SEGMENT = 30, 16, 4, 24, 3, 10, 6
 
@@ -32,40 +34,22 @@ def made():
 
     state, array = {}, ops.convert_to_numpy
     for i, layer in enumerate(ours.decoder.layers):
-        attention, network = layer.self_attention.layer, layer.feed_forward.layer
-        state |= {
-            f"transformer.layer.{i}.rel_attn.{name}": value
-            for name, value in {
-                "q": heads(attention.query_projection.kernel),
-                "k": heads(attention.key_projection.kernel),
-                "v": heads(attention.value_projection.kernel),
-                "r": heads(attention.position_projection.kernel),
-                "o": heads(array(attention.output_projection.kernel).T),
-                "r_w_bias": array(attention.content_bias),
-                "r_r_bias": array(attention.position_bias),
-                "layer_norm.weight": array(layer.self_attention.normalization.gamma),
-                "layer_norm.bias": array(layer.self_attention.normalization.beta),
-            }.items()
-        }
-        state |= {
-            f"transformer.layer.{i}.ff.{name}": value
-            for name, value in {
-                "layer_1.weight": array(network.inner.kernel).T,
-                "layer_1.bias": array(network.inner.bias),
-                "layer_2.weight": array(network.outer.kernel).T,
-                "layer_2.bias": array(network.outer.bias),
-                "layer_norm.weight": array(layer.feed_forward.normalization.gamma),
-                "layer_norm.bias": array(layer.feed_forward.normalization.beta),
-            }.items()
-        }
+        prefix, attention, network = f"transformer.layer.{i}", layer.self_attention.layer, layer.feed_forward.layer
+        for name, role in {"q": "query", "k": "key", "v": "value", "r": "position"}.items():
+            state[f"{prefix}.rel_attn.{name}"] = heads(getattr(attention, f"{role}_projection").kernel)
+        state[f"{prefix}.rel_attn.o"] = heads(array(attention.output_projection.kernel).T)
+        state[f"{prefix}.rel_attn.r_w_bias"] = array(attention.content_bias)
+        state[f"{prefix}.rel_attn.r_r_bias"] = array(attention.position_bias)
+        for name, dense in (("layer_1", network.inner), ("layer_2", network.outer)):
+            state |= dense_state(f"{prefix}.ff.{name}", dense, array)
+        for name, residual in (("rel_attn", layer.self_attention), ("ff", layer.feed_forward)):
+            state |= norm_state(f"{prefix}.{name}.layer_norm", residual.normalization, array)
     table = array(ours.target_embedding.embeddings).copy()
     table[0] = 0  # id 0 is read as zero
     ours.target_embedding.embeddings.assign(table)
     state |= {"transformer.word_embedding.weight": table, "lm_loss.weight": table}
     state["lm_loss.bias"] = array(ours.target_embedding.bias)
-    missing, unexpected = theirs.load_state_dict(
-        {name: torch.tensor(np.ascontiguousarray(value)) for name, value in state.items()}, strict=False
-    )
+    missing, unexpected = theirs.load_state_dict(tensors(state), strict=False)
     assert not unexpected
     assert all("seg_embed" in name or "r_s_bias" in name or "mask_emb" in name for name in missing), missing
     return ours, theirs

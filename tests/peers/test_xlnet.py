@@ -8,9 +8,9 @@ import pytest
 import torch
 import transformers
 
-import t2t_lite
-from t2t_lite.export import export_hugging_face, import_hugging_face
+from t2t_lite.export import export_hugging_face
 from t2t_lite.extras.hugging_face.published_vocabulary import published
+from tests.peers.exchange import assert_same_states, assert_same_tokenizer, imported, loaded, random_peer
 from tests.text.published_samples import texts
 
 folders = pytest.importorskip("tests.extras.xlnet.xlnet_folders")
@@ -28,17 +28,9 @@ def both(request, tmp_path_factory):
     made = tmp_path_factory.mktemp(request.param)
     ours, _ = folders.write_xlnet(made / "ours", request.param, clamp_len=4)
     config = transformers.AutoConfig.from_pretrained(ours)
-    torch.manual_seed(3)
-    model = getattr(transformers, request.param)(config).eval()
-    for name, weight in model.named_parameters():  # no weight is at a value that hides a mistake
-        is_scale = "norm" in name.lower() and name.endswith("weight")
-        torch.nn.init.normal_(weight, mean=float(is_scale), std=0.3)
-    folder = str(made / "theirs")
-    model.save_pretrained(folder)
+    model = random_peer(lambda: getattr(transformers, request.param)(config))
     tokenizer = transformers.XLNetTokenizer.from_pretrained(ours)
-    tokenizer.save_pretrained(folder)
-    import_hugging_face(folder, str(made / "run"))
-    return t2t_lite.load(str(made / "run")), model, tokenizer
+    return imported(made, model, tokenizer), model, tokenizer
 
 
 def peer_batch(predictor):
@@ -65,11 +57,7 @@ def test_hidden_states_and_logits(both):
     predictor, peer, _ = both
     model = predictor.model
     batch, mask, ids = peer_batch(predictor)
-    with torch.inference_mode():
-        found = peer(**batch, output_hidden_states=True)
-    states = model.encode(INPUTS, return_hidden_states=True)["states"]
-    for ours, theirs in zip(states, found.hidden_states, strict=True):
-        np.testing.assert_allclose(ours * mask[..., None], theirs.numpy() * mask[..., None], atol=1e-5)
+    found = assert_same_states(model, peer, INPUTS, batch, mask, 1e-5)
     logits, visible = keras.ops.convert_to_numpy(model({"inputs": INPUTS})), (INPUTS != 0)[..., None]
     if model.config["head"] == "masked_lm":
         theirs = found.logits.numpy()[:, :-1][..., ids]
@@ -112,8 +100,7 @@ def test_it_goes_back(both, tmp_path):
     """As a folder that their package loads, with the same weights, ids and settings."""
     predictor, model, tokenizer = both
     folder = export_hugging_face(predictor, str(tmp_path / "back"))
-    again, loading = type(model).from_pretrained(folder, output_loading_info=True)
-    assert not loading["missing_keys"] and not loading["unexpected_keys"] and not loading["mismatched_keys"], loading
+    again = loaded(type(model), folder)
     before, after = model.state_dict(), again.state_dict()
     for name in before:
         if not name.endswith("mask_emb") or predictor.model.config["head"] == "masked_lm":
@@ -121,8 +108,5 @@ def test_it_goes_back(both, tmp_path):
     auto = "AutoModelForCausalLM" if "LMHead" in type(model).__name__ else "AutoModel" + type(model).__name__[5:]
     assert type(getattr(transformers, auto.removesuffix("Simple")).from_pretrained(folder)) is type(model)
     assert again.config.id2label == model.config.id2label and again.config.clamp_len == 4
-    reader = transformers.AutoTokenizer.from_pretrained(folder)
-    assert (reader.cls_token_id, reader.pad_token_id) == (tokenizer.cls_token_id, tokenizer.pad_token_id)
     kept = [text for text in texts(60) if not re.search(DELETED, text)]
-    for text in [*kept, "Caf\u00e9 ``the''", f"the {tokenizer.mask_token} in"]:
-        assert reader(text).input_ids == tokenizer(text).input_ids, text
+    assert_same_tokenizer(folder, tokenizer, [*kept, "Caf\u00e9 ``the''"])
