@@ -237,10 +237,8 @@ def _is_object(value):
 
 
 def _json_type(value):
-    if value is None or isinstance(value, bool):
-        return {None: "Null", True: "True", False: "False"}[value]
-    kinds = {str: "String", list: "Array", dict: "Object"}
-    return next((name for kind, name in kinds.items() if isinstance(value, kind)), "Number")
+    names = {type(None): "Null", str: "String", list: "Array", dict: "Object"}
+    return str(value) if isinstance(value, bool) else names.get(type(value), "Number")
 
 
 def _brackets(tensor):

@@ -89,9 +89,8 @@ class ModelVersions:
     def find(self, version=None):
         """Returns the loaded (version, ServedExport). Raises `Refusal` if the requested version is not loaded."""
         served = self._served
-        if served is None or version not in (None, served[0]):
-            request = f"Latest({self.name})" if version is None else f"Specific({self.name}, {version})"
-            raise Refusal(f"Servable not found for request: {request}", "NOT_FOUND")
+        if version not in (None, served[0]):
+            raise Refusal(f"Servable not found for request: Specific({self.name}, {version})", "NOT_FOUND")
         return served
 
     def states(self, version=None):

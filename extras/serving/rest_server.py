@@ -21,7 +21,7 @@ from t2t_lite.extras.serving.refusals import FAILED, RETRY_AFTER, Refusal, http_
 from t2t_lite.extras.serving.request_batching import PATIENCE
 from t2t_lite.extras.serving.served_export import model_errors
 
-_VERSION = r"(?:/versions/(?P<version>\d+))?"
+_VERSION = r"(?:/versions/(?P<version>\d{1,18}))?"
 _PATHS = {
     "POST": re.compile(rf"/v1/models/(?P<name>[^/:]+){_VERSION}:(?P<call>classify|regress|predict)", re.IGNORECASE),
     "GET": re.compile(rf"/v1/models(?:/(?P<name>[^/:]+))?{_VERSION}(?:/(?P<call>metadata))?", re.IGNORECASE),
@@ -160,8 +160,6 @@ class RestServer:
     def _health(self):
         if self._is_stopping:
             raise Refusal("the server is stopping", "UNAVAILABLE")
-        if not self._versions.is_available():
-            raise Refusal("no version of the model is loaded", "UNAVAILABLE")
         return to_json({"status": "SERVING"})
 
     def _model_call(self, method, path, environ, start):
@@ -171,7 +169,9 @@ class RestServer:
                 paths = ", ".join(self._paths())
                 raise Refusal(f"Malformed request: {method} {path[:200]}. Paths of this server: {paths}")
             raise Refusal(f"Not Found: {path[:200]}", "NOT_FOUND")
-        name, version = parts["name"] and urllib.parse.unquote(parts["name"]), _version(parts["version"])
+        if not parts["name"]:
+            raise Refusal("Missing model name in request.")
+        name, version = urllib.parse.unquote(parts["name"]), parts["version"] and int(parts["version"])
         if method == "GET":
             return (self._metadata if parts["call"] else self._status)(name, version)
         call = parts["call"].lower()
@@ -180,13 +180,9 @@ class RestServer:
         return answer
 
     def _models(self):
-        if not self._versions.is_available():
-            raise Refusal("no version of the model is loaded", "UNAVAILABLE")
         return to_json(completions.models_of(self._versions.name, self._versions.find()[1].created))
 
     def _status(self, name, version):
-        if not name:
-            raise Refusal("Missing model name in request.")
         if name != self._versions.name:
             raise Refusal(f"Could not find any versions of model {name}", "NOT_FOUND")
         states = [
@@ -196,8 +192,6 @@ class RestServer:
         return to_json({"model_version_status": states})
 
     def _metadata(self, name, version):
-        if not name:
-            raise Refusal("Missing model name in request.")
         version, export = self._find(name, version)
         spec = {"name": name, "signature_name": "", "version": str(version)}
         return to_json({"model_spec": spec, "metadata": {"signature_def": {"signature_def": export.signature_def}}})
@@ -297,11 +291,3 @@ class RestServer:
 def _abandonment(environ):
     """Returns a function that returns whether the client has disconnected."""
     return environ.get("waitress.client_disconnected", lambda: False)
-
-
-def _version(digits):
-    if digits is None:
-        return None
-    if len(digits) > 18:
-        raise Refusal(f"Failed to convert version: {digits[:200]} to numeric.")
-    return int(digits)
