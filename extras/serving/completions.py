@@ -58,6 +58,7 @@ class Completions:
             name: str, the model's name.
             is_abandoned: function that returns whether the client has disconnected. Any thread may call it.
         """
+        prompts = [generator.read(prompt, request.needs_ids) for prompt in request.prompts]
         with self._lock:
             # The model may still be busy with texts of disconnected clients, and each of these texts takes memory.
             if self.num_open >= self._most or len(self._abandonments) >= 2 * self._most:
@@ -68,11 +69,6 @@ class Completions:
             with self._lock:
                 self._abandonments.remove(is_abandoned)
 
-        try:
-            prompts = [generator.read(prompt, request.needs_ids, request.max_tokens > 0) for prompt in request.prompts]
-        except BaseException:
-            release()
-            raise
         return Completion(generator, request, prompts, name, is_abandoned, release, self._must_end)
 
     def end(self):
@@ -133,8 +129,7 @@ class Completion:
 
     def close(self):
         """Frees the slot and the model's state for this text."""
-        on_close, self._on_close = self._on_close, lambda: None
-        on_close()
+        self._on_close()
         if self._stream:
             self._stream.close()
 
@@ -299,8 +294,7 @@ class EventStream:
     def close(self):
         """Closes the completion and reports the gRPC code."""
         self._completion.close()
-        on_end, self._on_end = self._on_end, lambda code: None
-        on_end(self._code)
+        self._on_end(self._code)
 
 
 def error_of(message, code):

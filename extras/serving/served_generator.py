@@ -98,22 +98,17 @@ class ServedGenerator:
         stream.truncated |= len(end) < len(prompt)
         return stream
 
-    def read(self, prompt, needs_ids, needs_room=True):
+    def read(self, prompt, needs_ids):
         """Returns the ServedPrompt for a prompt in a request.
 
         Args:
             prompt: str, or list of int.
             needs_ids: bool, whether the prompt's ids are needed, so that it must be read as a whole.
-            needs_room: bool, whether the model must have room for another id.
 
         Raises:
             Refusal: an id is not in the vocabulary, or the prompt is too long to be read as a whole.
         """
-        limits = [self.longest_prompt]
-        if self._generator.max_length is not None:
-            limits.append(self._generator.max_length - needs_room)
-        most = min(limits)
-        is_text = isinstance(prompt, str)
+        is_text, most = isinstance(prompt, str), self.longest_prompt
         if is_text and not needs_ids:
             return ServedPrompt(prompt, prompt)
         if is_text and len(prompt) > longest_text(most):
@@ -122,9 +117,7 @@ class ServedGenerator:
         num_begin = 0 if is_text else int(ids[:1] == [EOS_ID])
         text, ids = prompt if is_text else self.token_texts.joined(ids), ids[num_begin:]
         if needs_ids and len(ids) > most:
-            raise Refusal(
-                f"prompt: {len(ids):,} ids are more than the {most:,} that can be read as a whole. {_SHORTEN}"
-            )
+            raise Refusal(f"prompt: {len(ids):,} ids are more than the {most:,} that can be read whole. {_SHORTEN}")
         return ServedPrompt(prompt if is_text else ids, text, ids, num_begin)
 
     def ids_of(self, prompt, name="prompt"):

@@ -189,7 +189,6 @@ def test_a_place_is_free_however_a_stream_ends(generator, monkeypatch):
     status, answer = ask("POST", completions.PATH, {"prompt": "a", "stream": True})
     assert status.startswith("503") and "all 1 streams" in answer and ask.headers["Retry-After"] == "1"
     stream.close()  # before anything has been read
-    stream.close()
     assert is_free()
     stream = opened(server, prompt=TEXT)
     next(stream), next(stream), stream.close()
