@@ -187,10 +187,10 @@ def serve(
     application,
     listener,
     longest_body,
-    most_connections=512,
     drain_seconds=0.0,
     on_stop=lambda: None,
     on_last=lambda: None,
+    most_connections=512,
 ):
     """Serves until the process receives a signal (see `stop_on_signal`). Must be called in the main thread.
 
@@ -202,12 +202,12 @@ def serve(
         listener: a listening socket; it is closed at the end.
         longest_body: int, maximum size of a body in bytes. The application itself refuses longer bodies, so that
             clients can read the reason; waitress closes the connection if a body is more than four times as long.
-        most_connections: int, the maximum number of connections. An additional connection replaces the connection that
-            has been idle longest, or one whose request arrives slowly. If all connections are waiting for answers, the
-            new connection is refused with 503.
         drain_seconds: float, time for load balancers to notice that this server is stopping.
         on_stop: function called when the signal arrives.
         on_last: function called when requests are no longer accepted.
+        most_connections: int, the maximum number of connections. An additional connection replaces the connection that
+            has been idle longest, or one whose request arrives slowly. If all connections are waiting for answers, the
+            new connection is refused with 503.
     """
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # hides its warnings about waiting requests
     sockets = {}
@@ -235,9 +235,7 @@ def serve(
             end = time.monotonic() + drain_seconds
             _loop(server, sockets, lambda: time.monotonic() >= end)
         connections = server.active_channels
-        LOGGER.info(
-            f"Stopping; requests in progress: {sum(connection.is_busy for connection in connections.values())}."
-        )
+        LOGGER.info(f"Stopping; requests in progress: {sum(one.is_busy for one in connections.values())}.")
         # closes only the listener: `server.close` would also disable wake-ups by threads
         wasyncore.dispatcher.close(server)
         on_last()

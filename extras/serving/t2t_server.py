@@ -28,20 +28,13 @@ def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_path("export_dir", None, "Folder of the numbered exports from t2t-exporter.")
     flags.DEFINE_integer("port", 8501, "Port to listen on; 0 chooses any free port.", 0, 2**16 - 1)
-    flags.DEFINE_string(
-        "host", "127.0.0.1", "Address to listen on. The server has no password, so 0.0.0.0 opens it to everyone."
-    )
+    flags.DEFINE_string("host", "127.0.0.1", "Address to listen on. There is no password: 0.0.0.0 lets everyone in.")
     flags.DEFINE_string("servable_name", "translate", "The model's name in the server's paths.")
     flags.DEFINE_integer("max_batch_size", 1024, "Maximum number of texts in a request.", limits=DECODE_BATCH)
     flags.DEFINE_integer(
-        "max_execution_batch_size",
-        32,
-        "Maximum number of texts in a batch from several requests. A long text delays the whole batch.",
-        limits=DECODE_BATCH,
+        "max_execution_batch_size", 32, "Maximum number of texts in a batch. A long one delays it.", limits=DECODE_BATCH
     )
-    flags.DEFINE_integer(
-        "num_batch_threads", None, "Number of batches computed at the same time. Default: number of CPU cores.", 1, 256
-    )
+    flags.DEFINE_integer("num_batch_threads", None, "Batches computed at once. Default: the number of cores.", 1, 256)
     flags.DEFINE_enum(
         "split_sentences",
         None,
@@ -50,11 +43,7 @@ def define_flags(flags):
         "trained on single sentences.",
     )
     flags.DEFINE_integer(
-        "max_enqueued_batches",
-        64,
-        "Maximum number of waiting batches, each of --max_execution_batch_size texts. Further requests get status 503.",
-        1,
-        10**6,
+        "max_enqueued_batches", 64, "Maximum number of waiting batches. Further requests get status 503.", 1, 10**6
     )
     flags.DEFINE_integer(
         "max_streams",
@@ -65,21 +54,12 @@ def define_flags(flags):
         256,
     )
     flags.DEFINE_path("t2t_usr_dir", None, "Folder of your own code, for streaming with your own problem or model.")
-    flags.DEFINE_integer(
-        "max_body_bytes", 2**24, "Maximum size of a request's body in bytes, also after decompression.", 2**10, 2**30
-    )
+    flags.DEFINE_integer("max_body_bytes", 2**24, "Largest body in bytes, also decompressed.", 2**10, 2**30)
     flags.DEFINE_list(
-        "allow_origin",
-        [],
-        "Origins such as https://example.org whose web pages may call this server from a browser; * allows all.",
+        "allow_origin", [], "Origins, such as https://a.org, whose pages may call this server; * allows all."
     )
     flags.DEFINE_float(
-        "drain_secs",
-        0,
-        "Seconds after SIGTERM during which requests are still accepted while /health answers 503, so that a load "
-        "balancer can choose another server.",
-        0,
-        3600,
+        "drain_secs", 0, "Seconds after SIGTERM in which requests are accepted while /health answers 503.", 0, 3600
     )
     flags.DEFINE_float("poll_secs", 1, "Interval in seconds between checks for a new version.", 0.05, 10**6)
 
@@ -88,9 +68,7 @@ def check(flags):
     """Raises `UserError` for mistakes that can be seen without imports."""
     require(flags, "export_dir", "servable_name", "host")
     if "/" in flags.servable_name or ":" in flags.servable_name:
-        raise UserError(
-            f"--servable_name={flags.servable_name}: expected a name that contains neither / nor :, such as translate."
-        )
+        raise UserError(f"--servable_name={flags.servable_name}: expected a name without / and :, such as translate.")
     for part in parts("t2t-server"):
         part.check(flags)
     for origin in flags.allow_origin:
@@ -138,14 +116,7 @@ def run(flags):
         address = address_of(listener)
         LOGGER.info(f"Serving {versions}, at {address}{model_path(name)}; in a browser: {address}/")
         with watching(versions, flags.poll_secs):
-            serve(
-                server,
-                listener,
-                flags.max_body_bytes,
-                drain_seconds=flags.drain_secs,
-                on_stop=server.stop,
-                on_last=server.end_streams,
-            )
+            serve(server, listener, flags.max_body_bytes, flags.drain_secs, server.stop, server.end_streams)
 
 
 main = _app.command("t2t-server", define_flags, run, check)

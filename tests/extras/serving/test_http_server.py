@@ -44,8 +44,8 @@ def application(environ, start_response):
 
 with open_listener("127.0.0.1", 0) as listener:
     print(address_of(listener), flush=True)
-    serve(application, listener, 10**6, int(sys.argv[3]), float(sys.argv[4]), lambda: seen.append("stopping"),
-          lambda: print("last", flush=True))
+    serve(application, listener, 10**6, float(sys.argv[4]), lambda: seen.append("stopping"),
+          lambda: print("last", flush=True), int(sys.argv[3]))
 """
 
 
