@@ -11,7 +11,7 @@ import random
 import time
 
 from t2t_lite.corpora.sentences import SENTENCES
-from t2t_lite.decoding.texts import check_options, check_texts, in_batches
+from t2t_lite.decoding.texts import check_texts, in_batches
 from t2t_lite.errors import LOGGER, Failure, UserError, counted
 from t2t_lite.extras.query_client.addresses import RETRIES, TIMEOUT, Address, Servable, ServerError, Tls
 from t2t_lite.extras.query_client.served_answers import (
@@ -51,16 +51,7 @@ class Client:
         self._wants_sentences = None  # whether to split texts; None until the server has been asked
 
     def translate(
-        self,
-        texts,
-        *,
-        split_sentences=None,
-        alpha=None,
-        extra_length=None,
-        seed=None,
-        batch_size=32,
-        on_progress=None,
-        **others,
+        self, texts, *, split_sentences=None, alpha=None, extra_length=None, seed=None, batch_size=32, on_progress=None
     ):
         """Translates texts, and returns a list of ServedAnswer in the same order.
 
@@ -70,7 +61,7 @@ class Client:
                 scores. "never" sends each text unchanged. None or "auto" splits texts if the export has the signature
                 `sentences`, which means that the model was trained on single sentences.
             alpha, extra_length: float and int, see `SearchOptions`; give both or neither. If None, the export's
-                values are used.
+                values are used. All other options of the search are fixed in the export.
             seed: int, to be given instead of alpha if the export samples.
             batch_size: int, number of texts per request. Texts of similar length are batched together.
             on_progress: None, or a function called with the number of texts just translated.
@@ -80,10 +71,8 @@ class Client:
             Failure: the answer does not have the format of an exported model that generates text. If it has the format
                 of another kind of model, the error is a `NoTranslations`.
             UserError: an option is out of range, or only one of alpha (or seed) and extra_length is given.
-            TypeError: texts is not a list of str, or an argument is unknown. All other options are fixed in the export.
+            TypeError: texts is not a list of str.
         """
-        names = ("alpha", "extra_length", "seed", "split_sentences", "batch_size", "on_progress")
-        check_options(others, names, "translate")
         texts = check_texts(texts)
         options = {"alpha": alpha, "seed": seed, "extra_length": extra_length}
         if parts := parts_of(texts, split_sentences, self._has_sentences):
@@ -137,9 +126,7 @@ class Client:
         if not hasattr(self.transport, "stream"):
             raise UserError(f"{self.transport.address}: streaming needs REST. Expected http://host:port of t2t-server.")
         if options.get("n") not in (None, 1):
-            raise UserError(
-                f"n={options['n']}: a stream has one continuation. Call stream once for each, with other seeds."
-            )
+            raise UserError(f"n={options['n']}: a stream has one continuation. Call stream again with another seed.")
         (prompt,) = check_texts([prompt])
         for event in self.transport.stream({"prompt": prompt, **options}):
             yield event["choices"][0]["text"]

@@ -1,6 +1,7 @@
 """The transport for requests to TensorFlow Serving over gRPC."""
 
 import os
+import pathlib
 import re
 
 from t2t_lite.errors import Failure, needs
@@ -47,7 +48,8 @@ class GrpcTransport:
             self._channel = grpc.insecure_channel(str(address), options=_OPTIONS)
         else:
             tls.context()  # checks the files, because gRPC does not report errors in them
-            credentials = grpc.ssl_channel_credentials(*map(_read, (tls.ca_file, tls.key_file, tls.cert_file)))
+            pems = [path and pathlib.Path(path).read_bytes() for path in (tls.ca_file, tls.key_file, tls.cert_file)]
+            credentials = grpc.ssl_channel_credentials(*pems)
             self._channel = grpc.secure_channel(str(address), credentials, options=_OPTIONS)
         self._predictions = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
         self._models = model_service_pb2_grpc.ModelServiceStub(self._channel)
@@ -120,10 +122,3 @@ def _as_texts(values):
     if isinstance(values, list):
         return [*map(_as_texts, values)]
     return values.decode("utf-8", "replace") if isinstance(values, bytes) else values
-
-
-def _read(path):
-    if path is None:
-        return None
-    with open(path, "rb") as file:
-        return file.read()

@@ -25,19 +25,17 @@ _PAIRS = (("first", "second"), ("question", "context"))  # the inputs of encoder
 _COLUMNS = (*_PAIRS, ("inputs", "targets"))  # model inputs in the order of a line's columns
 _SETTINGS = (*_SEARCH, "n_best", "return_beams", "write_beam_scores")
 # {decode hparam: field of a completion request}
-_SAMPLING = {
+_STREAM = {
     "sampling_temp": "temperature",
     "sampling_keep_top_k": "top_k",
     "sampling_keep_top_p": "top_p",
     "sampling_seed": "seed",
-}
-_STREAM = {
     "extra_length": "max_tokens",
     "stop": "stop",
     "no_repeat_ngram_size": "no_repeat_ngram_size",
     "repetition_penalty": "repetition_penalty",
 }
-_STREAM_SETTINGS = ("sampling_method", *_SAMPLING, *_STREAM)
+_STREAM_SETTINGS = ("sampling_method", *_STREAM)
 
 
 def interact(show):
@@ -96,9 +94,8 @@ class LineQueries:
                 "export that samples, both sampling_seed and extra_length."
             )
         self._client = client
-        names = [_SEARCH[name] for name in assigned]
-        self._options = {name: getattr(settings.search, name) for name in names} | {"batch_size": batch_size}
-        self._options["split_sentences"] = split_sentences
+        self._options = {"batch_size": batch_size, "split_sentences": split_sentences}
+        self._options |= {key: getattr(settings.search, key) for name, key in _SEARCH.items() if name in assigned}
         if self._is_n_best:
             self._options["count"] = settings.n_best or None
         self._settings, self._as_json, self._signature = settings, as_json, signature
@@ -150,9 +147,9 @@ class LineQueries:
             self._columns = self._columns_of(self._signature)
         answers = self._translations(texts, on_progress) if self._columns is None else None
         if answers is None:
-            options = {"signature": self._signature} if self._signature else {}
-            options |= {"batch_size": self._options["batch_size"], "on_progress": on_progress}
-            answers = self._client.predict(self._inputs(texts, first), **options)
+            options = {"batch_size": self._options["batch_size"], "on_progress": on_progress}
+            signature = self._signature or "serving_default"
+            answers = self._client.predict(self._inputs(texts, first), signature=signature, **options)
         for number, answer in enumerate(answers, first):
             if answer.get("truncated") if isinstance(answer, dict) else answer.truncated:
                 LOGGER.warning(f"line {number}: longer than the export's limit, so it was truncated.")
@@ -265,13 +262,10 @@ class StreamedQueries:
                 f"{', '.join(_STREAM_SETTINGS)}."
             )
         flag_checks.check(flag_checks.Asked(settings=settings, text=decode_hparams))
-        names = {name: key for name, key in (_STREAM | _SAMPLING).items() if name in assigned}
-        if "sampling_method" in assigned:
-            names["sampling_temp"] = "temperature"  # the server samples if a request has a temperature
         search = vars(settings.search) | {"max_tokens": settings.search.extra_length}
-        self._options = {key: search[key] for key in names.values()}
-        if "sampling_method" in assigned and not settings.search.sampling:
-            self._options["temperature"] = 0  # greedy search
+        self._options = {key: search[key] for name, key in _STREAM.items() if name in assigned}
+        if "sampling_method" in assigned:  # the server samples if a request has a temperature that is not 0
+            self._options["temperature"] = settings.search.temperature if settings.search.sampling else 0
         self._client = client
 
     def run(self, text=None):

@@ -55,12 +55,12 @@ class RestTransport:
         answer = self._ask("GET", self._path)
         try:
             check_schema(answer, _STATUS, f"{self.address}: {self.servable}")
-            versions = [int(version["version"]) for version in answer["model_version_status"]]
+            return [
+                (int(version["version"]), version["state"], version.get("status", {}).get("error_message", ""))
+                for version in answer["model_version_status"]
+            ]
         except ValueError as error:  # UserError is a ValueError
             raise Failure(f"{error} Expected an answer from TensorFlow Serving.") from None
-        messages = [version.get("status", {}).get("error_message", "") for version in answer["model_version_status"]]
-        states = [version["state"] for version in answer["model_version_status"]]
-        return list(zip(versions, states, messages, strict=True))
 
     def stream(self, request):
         """Yields the events of a streamed completion, as dicts. The time limit applies to the wait for each event.
@@ -97,11 +97,9 @@ class RestTransport:
         """Returns the export's signatures, {name: {input: type}}."""
         answer = self._ask("GET", f"{self._path}/metadata")
         try:
-            every = answer["metadata"]["signature_def"]["signature_def"]
-            inputs = {name: one.get("inputs", {}) for name, one in every.items()}
             return {
-                name: {key: spec["dtype"].removeprefix("DT_").lower() for key, spec in specs.items()}
-                for name, specs in inputs.items()
+                name: {key: spec["dtype"].removeprefix("DT_").lower() for key, spec in one.get("inputs", {}).items()}
+                for name, one in answer["metadata"]["signature_def"]["signature_def"].items()
             }
         except (KeyError, TypeError, AttributeError):
             raise Failure(f"{self.address}: {self.servable}: the model's metadata contain no signatures.") from None

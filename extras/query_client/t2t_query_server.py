@@ -40,24 +40,14 @@ def define_flags(flags):
     """Declares the command's flags."""
     flags.DEFINE_string("server", None, "host:port of the server, or http(s)://host:port/path for REST.")
     flags.DEFINE_string("servable_name", None, "The model's name on the server.")
-    flags.DEFINE_integer(
-        "model_version", None, "The model's version. Default: the newest loaded version.", limits=MODEL_VERSION
-    )
+    flags.DEFINE_integer("model_version", None, "The model's version. Default: the newest.", limits=MODEL_VERSION)
     flags.DEFINE_string("version_label", None, "The label of a version in the server's model config, such as stable.")
-    flags.DEFINE_enum(
-        "protocol", None, ["grpc", "rest"], "The protocol. Default: REST for an http address, otherwise gRPC."
-    )
+    flags.DEFINE_enum("protocol", None, ["grpc", "rest"], "Default: REST for an http address, otherwise gRPC.")
     flags.DEFINE_string("inputs_once", None, "Translate this text and exit.")
     flags.DEFINE_path("inputs_file", None, "Translate the lines of this file.")
-    flags.DEFINE_path(
-        "outputs_file", None, "Write to this file once everything is translated. Default: standard output."
-    )
-    flags.DEFINE_bool(
-        "stream", False, "Continue a text with t2t-server's language model over REST, and print parts as they arrive."
-    )
-    flags.DEFINE_bool(
-        "status", False, "Print the model's versions and their states. The exit status is 0 if a version is available."
-    )
+    flags.DEFINE_path("outputs_file", None, "Write here once everything is translated. Default: standard output.")
+    flags.DEFINE_bool("stream", False, "Continue a text with a language model of t2t-server (REST), part by part.")
+    flags.DEFINE_bool("status", False, "Print the states of the versions; exit status 0 if one is available.")
     flags.DEFINE_integer("batch_size", 32, "Number of sentences per request.", limits=DECODE_BATCH)
     flags.DEFINE_enum(
         "split_sentences",
@@ -81,15 +71,9 @@ def define_flags(flags):
         "Call this signature, such as features, tokens or score, and write its outputs as JSON. If it reads several "
         "texts, separate them with tabs in each line. Default: the signature for translations or an encoder's answers.",
     )
-    flags.DEFINE_float(
-        "timeout_secs", 10, "Time limit of a request in seconds, until the answer's last byte.", limits=TIMEOUT
-    )
+    flags.DEFINE_float("timeout_secs", 10, "Time limit of a request in seconds, until its last byte.", limits=TIMEOUT)
     flags.DEFINE_integer(
-        "retries",
-        3,
-        "Maximum number of times to repeat a request that got no answer. The wait before the first retry is half a "
-        "second, and it doubles each time.",
-        limits=RETRIES,
+        "retries", 3, "Times to repeat a request without an answer, after 0.5 s, 1 s, 2 s and so on.", limits=RETRIES
     )
     flags.DEFINE_bool("tls", False, "Encrypt the connection. Each of the flags --tls_*_file implies --tls.")
     flags.DEFINE_path("tls_ca_file", None, "PEM file of trusted certificate authorities. Default: the system's.")

@@ -16,7 +16,7 @@ from t2t_lite.errors import Failure, UserError
 from t2t_lite.extras.query_client import client as query
 from t2t_lite.extras.query_client.addresses import ServerError
 from t2t_lite.extras.query_client.client import ServedAnswer
-from tests.extras.query_client.servers import GOOD, Model, answering, client, http_answer
+from tests.extras.query_client.servers import Model, answering, client, http_answer
 
 NUMBERS = {  # argument: values that cannot be
     "version": (-1, 2**63, 1.5, True, "many"),
@@ -46,11 +46,6 @@ def test_defaults_and_the_time_limit(monkeypatch):
         with pytest.raises(OSError):
             asked.status()
         assert limits.pop() == ("host", 77, expected)
-
-
-def test_a_good_answer():
-    with answering(http_answer({"outputs": GOOD})) as server:
-        assert client(server).translate(["aa", "b"]) == [ServedAnswer("B", 0, True), ServedAnswer("A", -1.5, False)]
 
 
 def test_several_sentences_are_sent_one_by_one_if_the_model_wants_that():
@@ -199,7 +194,7 @@ def test_what_is_no_list_of_texts():
         asked.translate("text")
     with pytest.raises(TypeError, match="item 1: must be str, received bytes"):
         asked.translate(["a", b"b"])
-    with pytest.raises(TypeError, match=r"no argument `beam`. Expected one or more of alpha"):
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'beam'"):
         asked.translate(["a"], beam=4)
     assert asked.translate([]) == []
     for wrong, message in (({}, "inputs: none"), ({"a": ["x"], "b": []}, "inputs: 1 a, 0 b")):

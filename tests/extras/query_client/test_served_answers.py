@@ -15,8 +15,6 @@ def changed(**columns):
 
 
 WRONG = {  # JSON itself and kinds of values are the matter of tests/files/test_safe_json.py
-    "no JSON": b"<html>",
-    "no object": [1],
     "no outputs": {},
     "a list": {"outputs": [["A", -1.5, False]]},
     "a column is missing": {"outputs": {"outputs": ["A", "B"]}},
