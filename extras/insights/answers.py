@@ -61,12 +61,12 @@ class Answers:
 
 
 def shown_attention(attentions):
-    """Converts {kind: SentenceAttention} to JSON."""
+    """Converts {kind: SentenceAttention} to JSON; weights are rounded, so that the answer is short."""
     return {
         kind: {
             "queries": attention.queries,
             "keys": attention.keys,
-            "weights": [_rounded(layer) for layer in attention.weights],
+            "weights": [np.round(layer.astype(float), 5).tolist() for layer in attention.weights],
         }
         for kind, attention in attentions.items()
     }
@@ -86,19 +86,10 @@ def checked(request, schema):
     names = [name.removesuffix("?") for name in schema]
     for name, value in request.items():
         if name not in names:
-            raise UserError(
-                f"{shown(name)}: unknown field. {nearest(name, names, end=' ')}Expected one of {', '.join(names)}."
-            )
+            raise UserError(f"{shown(name)}: unknown field. {nearest(name, names, ' ')}Expected {', '.join(names)}.")
         if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
-            raise UserError(
-                f"{name}: {counted(len(value), 'character')}. Expected at most {_MOST_CHARACTERS:,}. Split the text."
-            )
+            raise UserError(f"{name}: {counted(len(value), 'character')}. Expected at most {_MOST_CHARACTERS:,}.")
     return {name: valid_unicode(value) if isinstance(value, str) else value for name, value in request.items()}
-
-
-def _rounded(weights):
-    """Returns weights as nested lists, rounded to what a picture can show, so that the answer is short."""
-    return np.round(weights.astype(float), 5).tolist()
 
 
 class Predictions(Answers):

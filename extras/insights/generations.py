@@ -9,7 +9,7 @@ from t2t_lite.errors import UserError, counted, located, printable
 from t2t_lite.extras.insights.answers import checked, shown_attention
 from t2t_lite.extras.insights.media import FILE, picture_file, read_file
 from t2t_lite.extras.insights.text_answers import SAMPLING, TextAnswers, shown_hypothesis
-from t2t_lite.settings.ranges import NEW_TOKENS, typed_value
+from t2t_lite.settings.ranges import NEW_TOKENS
 from t2t_lite.visualization.attention_pictures import attend_to_row, default_layer, draw_attention
 from t2t_lite.visualization.sentence_attention import MOST_POSITIONS, MOST_TOKENS
 
@@ -19,7 +19,7 @@ class Generations(TextAnswers):
 
     calls = ("generate", "beam", "steps", "attention", "attention_map", "patterns", "files")
     asked = types.MappingProxyType({"text?": str, "file?": FILE})
-    length = "max_new_tokens"
+    length, lengths = "max_new_tokens", NEW_TOKENS
 
     def __init__(self, answerer):
         super().__init__(answerer)
@@ -76,12 +76,6 @@ class Generations(TextAnswers):
         layer = request.get("layer", default_layer(attention))
         picture = picture_file("attention", draw_attention(attention, layer, view="map"))
         return {"layer": layer, "layers": len(attention.weights), "picture": picture}
-
-    def search_of(self, request, others=None):
-        """See `TextAnswers.search_of`; also checks "max_new_tokens", the option for the length."""
-        if isinstance(request, dict) and "max_new_tokens" in request:
-            typed_value("max_new_tokens", request["max_new_tokens"], int, NEW_TOKENS)
-        return super().search_of(request, others)
 
     def given(self, request):
         """Returns a request's prompt, which is a text or a list of ids. Raises `UserError`."""

@@ -52,9 +52,7 @@ class Models:
                 raise UserError(f"{path}: is listed twice. Expected different models.")
             run = find_run(path)
             if searches(registry.model(run.config["model"])):
-                raise UserError(
-                    f"{path}: cannot show the search of a {run.config['model']}. Expected an autoregressive model."
-                )
+                raise UserError(f"{path}: cannot show the search of a {run.config['model']}: it is not autoregressive.")
             problem = run.problem
             if problem.answered_by is not None or registry.task_of(problem).answered_by not in _ANSWERS:
                 raise UserError(
@@ -99,29 +97,24 @@ class _Model:
         self.answers = _ANSWERS[answerer.task.answered_by](answerer)
         self._name, self._loaded = name, run and (run.path, _time_of(run.path))
         config = run.config if run else {}
+        problem, makes_text = answerer.problem, "steps" in self.answers.calls
+        reads = endings_read(problem) if "file?" in getattr(self.answers, "asked", {}) else []
+        writes = types_written(problem) if "files" in self.answers.calls else {}
         self.about = {
             "name": name,
             "task": answerer.task.name,
             "inputs": list(answerer.task.inputs),
             **{key: config.get(key) for key in ("problem", "model", "hparams_set")},
             "step": run and run.step,
-            "languages": answerer.problem and answerer.problem.languages,
-            "vocabulary": answerer.encoders["targets"].fingerprint if "steps" in self.answers.calls else None,
+            "languages": problem and problem.languages,
+            "vocabulary": answerer.encoders["targets"].fingerprint if makes_text else None,
             "parameters": sum(model.count_params() for model in getattr(answerer.model, "models", [answerer.model])),
             "attention": _heads(answerer) if "attention" in self.answers.calls else None,
             "calls": list(self.answers.calls),
-            **(media := self._media(answerer)),
-            "example": "" if media["reads"] or media["writes"] else example_text(answerer, data_dir),
-        }
-
-    def _media(self, answerer):
-        """Returns the file formats that the model reads and writes, and whether it samples by default."""
-        makes_text = "steps" in self.answers.calls
-        asked = getattr(self.answers, "asked", {})
-        return {
-            "reads": endings_read(answerer.problem) if "file?" in asked else [],
-            "writes": types_written(answerer.problem) if "files" in self.answers.calls else {},
+            "reads": reads,
+            "writes": writes,
             "samples": makes_text and answerer.search_options({}).sampling,
+            "example": "" if reads or writes else example_text(answerer, data_dir),
         }
 
     def notice(self):

@@ -20,9 +20,7 @@ def define_flags(flags):
     """Declares the command's flags."""
     _trained.define_flags(flags)
     flags.DEFINE_integer("port", 8010, "Port to listen on. 0: any free port.", 0, 2**16 - 1)
-    flags.DEFINE_string(
-        "host", "127.0.0.1", "Address to listen on. The server has no password, so 0.0.0.0 opens it to everyone."
-    )
+    flags.DEFINE_string("host", "127.0.0.1", "Address to listen on. There is no password: 0.0.0.0 lets everyone in.")
     _app.define_tf1_flags(flags)
 
 

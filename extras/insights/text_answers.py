@@ -15,7 +15,7 @@ from t2t_lite.extras.insights.answers import Answers, checked, shown_attention
 from t2t_lite.extras.insights.media import types_written, write_files
 from t2t_lite.extras.insights.search_tree import trace
 from t2t_lite.models.outputs import named_outputs
-from t2t_lite.settings.ranges import NEW_TOKENS, Range, typed_value
+from t2t_lite.settings.ranges import EXTRA_LENGTH, NEW_TOKENS, Range, typed_value
 from t2t_lite.text.vocabulary import EOS_ID
 from t2t_lite.visualization.attention_pictures import attend
 from t2t_lite.visualization.sentence_attention import BEGIN, END, MOST_TOKENS, check_positions, sentence_ids
@@ -33,11 +33,11 @@ class TextAnswers(Answers):
 
     Attributes:
         asked: {name: type}, the fields of a request that hold the model's input.
-        length: str, the option that limits the output's length.
+        length, lengths: str and Range, the name and the range of the option that limits the output's length.
     """
 
     asked = types.MappingProxyType({"text": str})
-    length = None
+    length, lengths = "extra_length", EXTRA_LENGTH
 
     def __init__(self, answerer):
         super().__init__(answerer)
@@ -120,7 +120,7 @@ class TextAnswers(Answers):
         request = checked(request, {**self.asked, "prefix?": str | list} | optional)
         settings = {name: request[name] for name in others if name in request}
         if self.length in settings:
-            settings["extra_length"] = settings.pop(self.length)
+            settings["extra_length"] = typed_value(self.length, settings.pop(self.length), int, self.lengths)
         beam_size = typed_value("beam_size", settings.get("beam_size", 4), int, _BEAM_SIZE)
         # The search is not compiled: compiling takes longer than a user waits, and changes the last digits from request
         # to request.
@@ -170,7 +170,6 @@ class Translations(TextAnswers):
     """Answers requests about a Translator."""
 
     calls = ("translate", "beam", "steps", "attention", "ponder", "patterns", "files")
-    length = "extra_length"
 
     def __init__(self, answerer):
         super().__init__(answerer)

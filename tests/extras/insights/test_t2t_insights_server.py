@@ -65,9 +65,3 @@ def test_each_flag_reaches_its_part(monkeypatch, capsys, flags, where, paths, da
     host = f"[{where[0]}]" if ":" in where[0] else where[0]
     told = f"Loaded a: m of p, step 300\nServing at http://{host}:{where[1]}/\n"
     assert capsys.readouterr().err == f"Loading {', '.join(paths)}; this may take half a minute.\n{told}"
-
-
-def test_mistakes(call_command, assert_user_error, tmp_path):
-    assert_user_error(call_command(COMMAND, "--port=0"), "--output_dir")
-    empty = call_command(COMMAND, "--port=0", f"--output_dir={tmp_path}")
-    assert_user_error(empty, f"{tmp_path}: holds no checkpoint (model.ckpt-N). Train there first")
