@@ -269,10 +269,8 @@ class _Parser(html.parser.HTMLParser):
 
     def handle_startendtag(self, tag, attrs):
         """See `html.parser`."""
-        if tag in _VOID:
-            self._starts.append((self.end, self._kind("tag" if tag in _INLINE else "block")))
-        else:
-            self.handle_starttag(tag, attrs)
+        self.handle_starttag(tag, attrs)
+        if tag not in _VOID:
             self._close()
             if self._closed_to == len(self._open):
                 self._closed_to = None

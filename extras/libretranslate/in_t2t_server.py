@@ -11,10 +11,7 @@ _CODE = re.compile(r"[A-Za-z]{2,3}([_-][0-9A-Za-z]{2,8})*")
 def define_flags(flags):
     """Declares the flags."""
     flags.DEFINE_list(
-        "libretranslate",
-        [],
-        "Codes of the model's source and target languages, such as en,de. With this flag, the server also offers "
-        "LibreTranslate's API.",
+        "libretranslate", [], "Source and target language, such as en,de, for which to offer LibreTranslate's API."
     )
 
 

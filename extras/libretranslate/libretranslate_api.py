@@ -107,9 +107,7 @@ class LibreTranslateApi(Api):
         if not texts:
             return []
         if len(texts) > self._most_texts:
-            raise Refusal(
-                f"Invalid request: q has {len(texts)} lines or sentences. Expected at most {self._most_texts}"
-            )
+            raise Refusal(f"Invalid request: q has {len(texts)} lines or sentences. The limit is {self._most_texts}")
         signature = signature_of_texts(export)
         if signature is None:
             raise Refusal("/translate: the model of this server does not translate", "UNIMPLEMENTED")

@@ -285,7 +285,8 @@ class Phrasebook:
         return self._noun_phrase(self._choose(_PEOPLE), style)
 
     def _object(self, options, style, subject, case="acc"):
-        noun = self._choose([noun for noun in options if not _is_noun(subject, noun)])
+        own = subject.noun if isinstance(subject, NounPhrase) else None
+        noun = self._choose([noun for noun in options if noun is not own])
         if noun in _PEOPLE and self._happens(0.15):
             reflexive = {I, WE} if subject in (I, WE) else {subject}
             return object_phrase(self._choose([pronoun for pronoun in PRONOUNS if pronoun not in reflexive]), case)
@@ -326,10 +327,6 @@ def _combinations(frame, clause):
     for phrase in clause.phrases:
         if phrase.filler:
             yield f"{verb.de} + {phrase.filler}"
-
-
-def _is_noun(subject, noun):
-    return isinstance(subject, NounPhrase) and subject.noun is noun
 
 
 def _is_odd_question(clause):

@@ -90,7 +90,9 @@ def head_roles(model, ids, on_progress=None, features=None):
         if on_progress:
             on_progress(len(batch))
     return [
-        _role(kind, layer, head, sums) for (kind, layer), sums in _sorted(totals) for head, sums in enumerate(sums, 1)
+        _role(kind, layer, head, of_head)
+        for (kind, layer), sums in totals.items()
+        for head, of_head in enumerate(sums, 1)
     ]
 
 
@@ -144,11 +146,6 @@ def _encoded_texts(problem, name, lines, sources):
     if name == "inputs":
         return [*map(problem.encoded_text, lines)]
     return [problem.encoded_target(line, source) for line, source in zip(lines, sources, strict=True)]
-
-
-def _sorted(totals):
-    order = list(KINDS)
-    return sorted(totals.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
 
 
 def _places(queries, keys, shifted, before):
@@ -223,7 +220,7 @@ def draw_head_roles(roles, title=""):
     for number, name in enumerate(SHARES):
         x, y = margin + 190 * (number % 3), margin + 24 + 22 * (number // 3)
         drawing.rectangle(x, y + 4, 12, 12, _share_color(name))
-        drawing.text(x + 17, y + 10, f"{_MEANING.get(name, f'{name} token')}", None, size=11)
+        drawing.text(x + 17, y + 10, _MEANING.get(name, f"{name} token"), None, size=11)
     for number, kind in enumerate(kinds):
         left = margin + width * number
         drawing.text(left, top - 32, TITLES[kind], None, size=12, bold=True)

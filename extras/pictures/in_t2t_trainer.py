@@ -5,11 +5,7 @@ from t2t_lite.cli.commands import Mode
 
 def define_flags(flags):
     """Declares the flag."""
-    flags.DEFINE_paths(
-        "summary",
-        [],
-        "Draw these folders' runs as curves and, if there are several, as bars. Write to the first folder and exit.",
-    )
+    flags.DEFINE_paths("summary", [], "Draw the runs in these folders as curves and bars in the first one, and exit.")
 
 
 def run(flags):
