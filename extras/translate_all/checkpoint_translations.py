@@ -62,14 +62,10 @@ class CheckpointTranslations:
     command: str | None = None
     references: list | None = None
     plot: str | None = None
-    problem: str | None = dataclasses.field(default=None, init=False)
-    tokenization: str | None = dataclasses.field(default=None, init=False)
-    seen: int = dataclasses.field(default=0, init=False)
-    done: int = dataclasses.field(default=0, init=False)
-    error: UserError | None = dataclasses.field(default=None, init=False)
 
     def __post_init__(self):
-        self._translator = self._config = None
+        self.problem = self.tokenization = self.error = self._translator = self._config = None
+        self.seen = self.done = 0
         if self.plot:
             check_picture("--plot", self.plot)
 
@@ -77,7 +73,7 @@ class CheckpointTranslations:
         """Translates with a checkpoint (`StepFile`); returns the translation's path, or None and logs a warning."""
         self.seen += 1
         if not self.problem:
-            self.prepare(checkpoint)
+            self._prepare(checkpoint)
         path = self._path(checkpoint.step)
         if files.exists(path):
             self._check_old(path, checkpoint)
@@ -120,11 +116,8 @@ class CheckpointTranslations:
         except (UserError, Failure, OSError, tf.errors.OpError) as error:  # a read-only folder, or a deleted checkpoint
             LOGGER.info(f"{self.model_dir}/eval.log: BLEU was not added: {first_line(error)}")
 
-    def prepare(self, checkpoint):
-        """Checks the folder and the settings with the first checkpoint (`StepFile`), then creates the folder.
-
-        Does not load TensorFlow. `translate` calls this method unless it has been called before. Raises `UserError`.
-        """
+    def _prepare(self, checkpoint):
+        """Checks the folder and the settings with the first checkpoint, then creates the folder. Raises `UserError`."""
         config = read_config_of(checkpoint.path)
         check_names(config, **self.names)
         problem = registry.problem(config["problem"])
@@ -177,9 +170,11 @@ class CheckpointTranslations:
         """Loads a checkpoint's weights into the translator. Returns whether they could be read."""
         from t2t_lite.decoding.translator import Translator
         from t2t_lite.runs.opening import restore_weights
+        from t2t_lite.training.distribution import gpus_as_needed
 
         try:
             if (config := read_config_of(checkpoint.path)) != self._config:  # the first one, or that of a new run
+                gpus_as_needed()  # leaves GPU memory to a running trainer
                 self._translator, self._config = Translator.load(checkpoint.path, self.data_dir), config
             else:
                 restore_weights(checkpoint.path, self._translator.model)

@@ -14,9 +14,7 @@ def check(template):
     other = re.search(r"\{(FLAGS|model)\.[^}]*\}", template)
     if "{params}" not in template or other:
         found = f"{other[0]} is not supported" if other else "{params} is missing"
-        raise UserError(
-            f"--decoder_command: {found}. Expected {{params}} where t2t-decoder's flags belong: 'srun {DEFAULT}'."
-        )
+        raise UserError(f"--decoder_command: {found}. Expected {{params}} for t2t-decoder's flags: 'srun {DEFAULT}'.")
 
 
 def translate(template, checkpoint, source, path, options, folders):

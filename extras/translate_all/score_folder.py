@@ -85,9 +85,7 @@ def score_folder(
                 files.write_bytes(_last_step_path(event_dir), b"%d\n" % file.step)
             yield (_json if as_json else _text)(file, points, of_sacrebleu, is_first)
     if not count:
-        LOGGER.info(
-            f"{folder}: no translation from step {min_steps} on; the last one is for step {_last_file(folder).step}."
-        )
+        LOGGER.info(f"{folder}: no translation from step {min_steps} on; the last step is {_last_file(folder).step}.")
 
 
 def _last_file(folder):
@@ -143,9 +141,7 @@ def _last_step(event_dir):
         return -1
     text = files.read_bytes(path).strip()
     if not re.fullmatch(rb"[0-9]{1,18}", text):
-        raise UserError(
-            f"{path}: {text[:20].decode(errors='replace')!r} is not a step. Delete the file to score all translations."
-        )
+        raise UserError(f"{path}: {text[:20].decode(errors='replace')!r} is not a step. Delete the file to score all.")
     return int(text)
 
 

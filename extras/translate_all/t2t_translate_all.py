@@ -75,11 +75,6 @@ def run(flags):
     )
     scored = {}
     for checkpoint in resumable.follow(flags.model_dir, resumable.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
-        if not translations.problem:
-            translations.prepare(checkpoint)
-            from t2t_lite.training.distribution import gpus_as_needed
-
-            gpus_as_needed()  # leaves GPU memory to a running trainer
         path = translations.translate(checkpoint)
         if path and references:
             tokenize = flags.tokenization or translations.tokenization
