@@ -1,5 +1,6 @@
 """The setting `--protect` of translate_own."""
 
+from t2t_lite.errors import UserError
 from t2t_lite.extras.protect.protected_texts import KINDS, MOST_NUMBERS, kind_and_number
 from t2t_lite.problems.own_settings import OwnSetting, are_strings, declare_settings
 
@@ -23,7 +24,7 @@ class ProtectSetting(OwnSetting):
 def _are_kinds(words):
     try:
         return are_strings(words) and all(map(kind_and_number, words))
-    except ValueError:
+    except UserError:
         return False
 
 

@@ -13,6 +13,8 @@ import itertools
 import re
 import typing
 
+from t2t_lite.errors import UserError, nearest, shown
+
 NUMBERS = 10  # default number of symbols per kind; additional texts of a kind share them
 MOST_NUMBERS = 100  # limited because the model must learn an embedding for each symbol
 LOST_SEPARATOR = " "
@@ -118,10 +120,16 @@ class ProtectedTexts:
         numbers: dict, the number of symbols for each kind; the default number is `NUMBERS`.
         symbols: list of str, the symbols that the vocabulary needs, kind by kind.
         pattern, symbol_pattern: regular expressions for a protected text and a symbol, valid in `re` and RE2.
+
+    Raises:
+        UserError: a kind is unknown or has two numbers, or a number is out of range.
     """
 
     def __init__(self, kinds):
-        numbers = dict(map(kind_and_number, kinds))
+        numbers = {}
+        for kind, number in map(kind_and_number, kinds):
+            if numbers.setdefault(kind, number) != number:
+                raise UserError(f"--protect: {kind} occurs with two numbers of symbols. Remove one of them.")
         self.kinds = tuple(kind for kind in KINDS if kind in numbers)
         self.numbers = {kind: numbers[kind] for kind in self.kinds}
         self.symbols = [symbol(kind, number) for kind in self.kinds for number in range(1, numbers[kind] + 1)]
@@ -251,15 +259,15 @@ def _singular(kind):
 def kind_and_number(word):
     """Splits a word of --protect, such as "placeholders:30", into the kind and the number of symbols.
 
-    Raises `ValueError` if the kind is unknown or the number is not from 1 to `MOST_NUMBERS`.
+    Raises `UserError` if the kind is unknown or the number is not from 1 to `MOST_NUMBERS`.
     """
     kind, colon, number = word.partition(":")
     if kind not in KINDS:
-        raise ValueError(f"{word!r} is not a kind of protected texts")
+        raise UserError(f"--protect: {shown(word)}: {nearest(kind, KINDS, end=' ')}Expected {', '.join(KINDS)}.")
     if not colon:
         return kind, NUMBERS
     if not re.fullmatch("[1-9][0-9]{0,2}", number) or int(number) > MOST_NUMBERS:
-        raise ValueError(f"{word!r} does not have a number from 1 to {MOST_NUMBERS} after the colon")
+        raise UserError(f"--protect: {shown(word)}: expected from 1 to {MOST_NUMBERS} symbols, such as {kind}:30.")
     return kind, int(number)
 
 

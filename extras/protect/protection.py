@@ -11,16 +11,8 @@ from t2t_lite import files
 from t2t_lite.corpora.filters import pair_hash
 from t2t_lite.data.source_text import SourceText
 from t2t_lite.data.splits import VocabType
-from t2t_lite.errors import UserError, nearest, shown
-from t2t_lite.extras.protect.protected_texts import (
-    KINDS,
-    MOST_NUMBERS,
-    NUMBERS,
-    Hidden,
-    ProtectedTexts,
-    blocks,
-    kind_and_number,
-)
+from t2t_lite.errors import UserError
+from t2t_lite.extras.protect.protected_texts import MOST_NUMBERS, NUMBERS, Hidden, ProtectedTexts, blocks
 from t2t_lite.text import vocabulary_files
 from t2t_lite.text.offsets import moved_spans, piece_spans, spans_in_blocks
 
@@ -71,8 +63,39 @@ class Protection(ProtectedTexts):
         return ProtectedSource(text, hidden.text, hidden=hidden)
 
     def pairs(self, pairs, is_training, log):
-        """See `hidden_pairs`."""
-        return hidden_pairs(pairs, self, is_training, log)
+        """Yields pairs in which symbols replace what occurs equally often on both sides; logs the counts.
+
+        In half of the training pairs, the numbers of the symbols begin at a random number. Without this, the model
+        would rarely see symbols with large numbers, since few sentences have so many protected texts.
+
+        Args:
+            pairs: iterable of {"inputs": str, "targets": str}.
+            is_training: bool.
+            log: function that takes a message.
+        """
+        replaced, left, fewest = 0, 0, min(self.numbers.values())
+        most = collections.Counter()  # the largest number of replaced texts per kind in a pair
+        for pair in pairs:
+            first = 0
+            if is_training and self.find(pair["inputs"]):
+                number = pair_hash(pair, "protected texts")
+                first = number // 2 % max(self.numbers.values()) if number % 2 else 0
+            inputs, targets, of_both, of_one = self.hide_pair(pair["inputs"], pair["targets"], first)
+            replaced, left = replaced + of_both, left + of_one
+            if of_both > fewest:
+                most |= self.counts(inputs)
+            yield {**pair, "inputs": inputs, "targets": targets}
+        message = (
+            f"{replaced:,} protected texts were replaced by symbols on both sides; {left:,} were kept, because they do "
+            "not occur equally often on both sides"
+        )
+        more = {kind: min(most[kind], MOST_NUMBERS) for kind in self.kinds}
+        if more := [f"{kind}:{number}" for kind, number in more.items() if number > self.numbers[kind]]:
+            message += (
+                ". Some pairs have more protected texts than there are symbols, so texts share symbols; with "
+                f"{','.join(more)} in --protect, each text has its own symbol"
+            )
+        log(message)
 
     @property
     def signatures(self):
@@ -100,29 +123,15 @@ def check_kinds(values):
         UserError: a kind is unknown or has two numbers, a number is out of range, or the vocabulary lacks the symbols
             or cannot contain them.
     """
-    words = values["protect"] or ()
-    numbers = {}
-    for word in words:
-        kind = word.partition(":")[0]
-        if kind not in KINDS:
-            raise UserError(f"--protect: {shown(word)}: {nearest(kind, KINDS, end=' ')}Expected {', '.join(KINDS)}.")
-        try:
-            number = kind_and_number(word)[1]
-        except ValueError:
-            raise UserError(
-                f"--protect: {shown(word)}: expected a number of symbols from 1 to {MOST_NUMBERS}, such as {kind}:30."
-            ) from None
-        if numbers.setdefault(kind, number) != number:
-            raise UserError(f"--protect: {kind} occurs with two numbers of symbols. Remove one of them.")
+    words = values["protect"]
     if not words:
         return None
-    flag, symbols = f"--protect={','.join(words)}", ProtectedTexts(words).symbols
+    flag, protection = f"--protect={','.join(words)}", ProtectedTexts(words)
+    symbols = protection.symbols
     if taken := [one for one in values.get("user_defined_symbols") or () if one in symbols]:
         raise UserError(f"--user_defined_symbols: {taken[0]} is a symbol of {flag}. Remove it.")
     if values.get("vocab_type") == VocabType.BYTE_LEVEL_BPE.value:
-        raise UserError(
-            f"{flag} needs symbols, but --vocab_type={values['vocab_type']} has none. Remove one of the flags."
-        )
+        raise UserError(f"{flag} needs symbols, but --vocab_type={values['vocab_type']} has none. Remove one of both.")
     for path in sorted({*(values.get("vocab_from") or {}).values()}):
         if not {*symbols} <= _symbols_in(path):
             raise UserError(
@@ -130,7 +139,7 @@ def check_kinds(values):
                 "--vocab_from to learn a vocabulary with the symbols, or choose one that was learned with the same "
                 "--protect, or one that spm_train learned with the symbols as --user_defined_symbols."
             )
-    return [kind if numbers[kind] == NUMBERS else f"{kind}:{numbers[kind]}" for kind in KINDS if kind in numbers]
+    return [kind if number == NUMBERS else f"{kind}:{number}" for kind, number in protection.numbers.items()]
 
 
 def _symbols_in(path):
@@ -141,40 +150,3 @@ def _symbols_in(path):
         return set()
     pieces = ModelProto.FromString(files.read_bytes(path)).pieces
     return {one.piece for one in pieces if one.type == one.USER_DEFINED}
-
-
-def hidden_pairs(pairs, protection, is_training, log):
-    """Yields pairs in which symbols replace protected texts that occur equally often on both sides; logs the counts.
-
-    In half of the training pairs, the numbers of the symbols begin at a random number. Without this, the model would
-    rarely see symbols with large numbers, since few sentences have so many protected texts.
-
-    Args:
-        pairs: iterable of {"inputs": str, "targets": str}.
-        protection: ProtectedTexts.
-        is_training: bool.
-        log: function that takes a message.
-    """
-    replaced, left, fewest = 0, 0, min(protection.numbers.values())
-    most = collections.Counter()  # the largest number of replaced texts per kind in a pair
-    for pair in pairs:
-        first = 0
-        if is_training and protection.find(pair["inputs"]):
-            number = pair_hash(pair, "protected texts")
-            first = number // 2 % max(protection.numbers.values()) if number % 2 else 0
-        inputs, targets, of_both, of_one = protection.hide_pair(pair["inputs"], pair["targets"], first)
-        replaced, left = replaced + of_both, left + of_one
-        if of_both > fewest:
-            most |= protection.counts(inputs)
-        yield {**pair, "inputs": inputs, "targets": targets}
-    message = (
-        f"{replaced:,} protected texts were replaced by symbols on both sides; {left:,} were kept, because they do "
-        "not occur equally often on both sides"
-    )
-    more = {kind: min(most[kind], MOST_NUMBERS) for kind in protection.kinds}
-    if more := [f"{kind}:{number}" for kind, number in more.items() if number > protection.numbers[kind]]:
-        message += (
-            ". Some pairs have more protected texts than there are symbols, so texts share symbols; with "
-            f"{','.join(more)} in --protect, each text has its own symbol"
-        )
-    log(message)

@@ -178,27 +178,9 @@ def test_no_sentence_ends_within_a_protected_text(copying):
 def test_an_export_gives_what_a_translator_gives(wrong):
     draw = random.Random(4)
     parts = [
-        "see ",
-        "the ",
-        "old ",
-        "{a}",
-        "{b} ",
-        "http://x.y ",
-        "<b>",
-        "</b>",
-        " ",
-        "⟦url1⟧",
-        "⟦",
-        "me@x.yz",
-        "é",
-        "%d",
-        "%%",
-        "&amp;",
-        "{n, plural, other {",
-        "}}",
-        "<!--",
-        "-->",
-    ]
+        "see ", "the ", "old ", "{a}", "{b} ", "http://x.y ", "<b>", "</b>", " ", "⟦url1⟧", "⟦", "me@x.yz", "é", "%d",
+        "%%", "&amp;", "{n, plural, other {", "}}", "<!--", "-->",
+    ]  # fmt: skip
     texts = [*TEXTS, *("".join(draw.choices(parts, k=draw.randrange(1, 16))) for _ in range(60))]
     signatures = ProtectedSignatures(wrong, 24, beam_size=2, extra_length=2)
     options = {"beam_size": 2, "extra_length": 2, "n_best": 2, "split_sentences": "never", "max_input_length": 24}
