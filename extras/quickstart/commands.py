@@ -1,5 +1,6 @@
 """Runs installed commands, chooses their flags for a corpus, a machine and a time limit, and prints results."""
 
+import functools
 import hashlib
 import itertools
 import os
@@ -92,11 +93,6 @@ def make(path, checkpoint, *words):
     files.write_bytes(note, digest.encode())
 
 
-def export(model, export_dir, checkpoint):
-    """Exports a folder's model to `<export_dir>/1`: see `make`."""
-    make(export_dir, checkpoint, "t2t-exporter", f"--output_dir={model}", f"--export_dir={export_dir}")
-
-
 class Plan(typing.NamedTuple):
     """The settings that t2t-quickstart chooses for a run.
 
@@ -122,8 +118,7 @@ def choose(request, pairs, has_gpu):
         pairs: iterable of the training pairs, of which at most 200,000 are read.
         has_gpu: bool.
     """
-    limits = [MANY_PAIRS, _GPU_PAIRS, *(limit for limit, _ in _DROPOUTS)]
-    count = sum(1 for _ in itertools.islice(pairs, max(limits)))
+    count = sum(1 for _ in itertools.islice(pairs, _GPU_PAIRS))  # the largest number that matters
     if has_gpu and count >= _GPU_PAIRS:
         return Plan(request, None, "transformer_base_v1", "")
     dropout = next((dropout for limit, dropout in _DROPOUTS if count < limit), 0.1)
@@ -202,6 +197,33 @@ def write_texts(problem, data_dir, split, paths):
     examples = list(Records(problem, data_dir, named_split(split)).examples(HParams()))
     for side, path in zip(("inputs", "targets"), paths, strict=True):
         files.write_bytes(path, "".join(encoders[side].decode(example[side]) + "\n" for example in examples).encode())
+
+
+def translate_and_export(problem, output_dir, split, model, checkpoint):
+    """Translates and scores a split, exports the model to `<output_dir>/export/1`, and prints three translations.
+
+    Args:
+        problem: Problem of the data in `<output_dir>/data`.
+        output_dir: str.
+        split: "dev" or "test".
+        model: str, the folder of the model.
+        checkpoint: see `make`.
+
+    Returns:
+        str, the output of t2t-bleu.
+    """
+    at, (inputs, targets) = functools.partial(os.path.join, output_dir), problem.languages
+    source, reference, translation = at(f"{split}.{inputs}"), at(f"{split}.{targets}"), at(f"translation.{targets}")
+    step(f"4. Translating and scoring the {split} set")
+    if not os.path.exists(reference):
+        write_texts(problem, at("data"), split, (source, reference))
+    words = f"--output_dir={model}", f"--decode_from_file={source}", f"--decode_to_file={translation}"
+    make(translation, checkpoint, "t2t-decoder", *words)
+    score = run("t2t-bleu", f"--translation={translation}", f"--reference={reference}", is_captured=True)
+    step("5. Exporting a SavedModel: text in, text out")
+    make(at("export"), checkpoint, "t2t-exporter", f"--output_dir={model}", f"--export_dir={at('export')}")
+    print_translations({"source": source, "translation": translation, "reference": reference})
+    return score
 
 
 def print_translations(paths):

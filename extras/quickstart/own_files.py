@@ -46,7 +46,7 @@ def run_own_files(output_dir, corpus, minutes):
         problem = registry.problem(_PROBLEM)
         problem.configure(**given)
         plan = commands.choose(request, problem.generate_samples("", "", "train"), _has_gpu())
-    data, train, probe, export_dir = (os.path.join(output_dir, name) for name in ("data", "train", "probe", "export"))
+    data, train, probe = (os.path.join(output_dir, name) for name in ("data", "train", "probe"))
 
     commands.step("1. Learning a vocabulary from the pairs, and writing records")
     corpora = [as_typed(name, value) for name, value in given.items()]
@@ -60,13 +60,16 @@ def run_own_files(output_dir, corpus, minutes):
         plan = plan._replace(train_steps=_measure_steps(plan, data, probe, start))
         commands.write_plan(output_dir, plan)
 
-    commands.step(
-        f"3. Training a Transformer for {plan.train_steps:,} steps; the best checkpoint on the dev set is kept"
-    )
+    commands.step(f"3. Training a Transformer for {plan.train_steps:,} steps, and keeping the best on the dev set")
     steps_between = -(-plan.train_steps // commands.EVALUATIONS)
     _train(plan, data, train, plan.train_steps, f"--local_eval_frequency={steps_between}")
 
-    _translate_and_export(output_dir, data, os.path.join(train, "best"), export_dir)
+    problem, best = registry.problem(_PROBLEM), os.path.join(train, "best")
+    problem.read_config(data)
+    score = commands.translate_and_export(problem, output_dir, "dev", best, os.path.join(best, "checkpoint"))
+    folders = {"export": os.path.join(output_dir, "export"), "best": best, "train": train}
+    print(_NEXT.format(**{name: shlex.quote(path) for name, path in folders.items()}))
+    commands.print_score("dev", score)
 
 
 def _has_gpu():
@@ -113,25 +116,3 @@ def _measure_steps(plan, data, probe, start):
             f"--minutes={10 * math.ceil(minutes / 10)} and another --output_dir."
         )
     return steps
-
-
-def _translate_and_export(output_dir, data, best, export_dir):
-    problem = registry.problem(_PROBLEM)
-    problem.read_config(data)
-    source, reference = (os.path.join(output_dir, f"dev.{language}") for language in problem.language_pair)
-    translation = os.path.join(output_dir, f"translation.{problem.language_pair[1]}")
-    checkpoint = os.path.join(best, "checkpoint")
-
-    commands.step("4. Translating and scoring the dev set")
-    if not os.path.exists(reference):
-        commands.write_texts(problem, data, "dev", (source, reference))
-    files_to_decode = f"--decode_from_file={source}", f"--decode_to_file={translation}"
-    commands.make(translation, checkpoint, "t2t-decoder", f"--output_dir={best}", *files_to_decode)
-    score = commands.run("t2t-bleu", f"--translation={translation}", f"--reference={reference}", is_captured=True)
-
-    commands.step("5. Exporting a SavedModel: text in, text out")
-    commands.export(best, export_dir, checkpoint)
-    commands.print_translations({"source": source, "translation": translation, "reference": reference})
-    folders = {"export": export_dir, "best": best, "train": os.path.dirname(best)}
-    print(_NEXT.format(**{name: shlex.quote(path) for name, path in folders.items()}))
-    commands.print_score("dev", score)

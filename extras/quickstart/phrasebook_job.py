@@ -41,10 +41,7 @@ def run_phrasebook(output_dir, train_steps, steps_between):
     Raises:
         UserError, Failure: a command stopped: see `commands.run`.
     """
-    data, train, export_dir, source, reference, translation = (
-        os.path.join(output_dir, name) for name in ("data", "train", "export", "test.en", "test.de", "translation.de")
-    )
-    average = os.path.join(train, "avg")
+    data, train, average = (os.path.join(output_dir, name) for name in ("data", "train", "train/avg"))
     commands.step("1. Generating English-German sentence pairs, learning a vocabulary, and writing records")
     commands.run("t2t-datagen", f"--problem={_PROBLEM}", f"--data_dir={data}")
 
@@ -64,28 +61,18 @@ def run_phrasebook(output_dir, train_steps, steps_between):
             "t2t-avg-all", f"--model_dir={train}", f"--output_dir={average}", f"--n={count}", f"--min_steps={first}"
         )
 
-    commands.step("4. Translating and scoring the test set, which has combinations of words that are new to the model")
-    if not os.path.exists(reference):
-        commands.write_texts(registry.problem(_PROBLEM), data, "test", (source, reference))
-    commands.make(
-        translation, averaged, "t2t-decoder", f"--output_dir={average}", f"--decode_from_file={source}",
-        f"--decode_to_file={translation}", "--decode_hparams=beam_size=4,alpha=0.6",
-    )  # fmt: skip
-    score = commands.run("t2t-bleu", f"--translation={translation}", f"--reference={reference}", is_captured=True)
-
-    commands.step("5. Exporting a SavedModel for TensorFlow Serving: text in, text out")
-    commands.export(average, export_dir, averaged)
-    commands.print_translations({"English": source, "German": translation, "reference": reference})
-    _ask(output_dir, export_dir, source)
+    # The test set has combinations of words that are new to the model.
+    score = commands.translate_and_export(registry.problem(_PROBLEM), output_dir, "test", average, averaged)
+    _ask(output_dir)
     print(_NEXT.format(average=shlex.quote(average), train=shlex.quote(train), scripts=commands.SCRIPTS))
     commands.print_score("test", score)
 
 
-def _ask(output_dir, export_dir, source):
+def _ask(output_dir):
     """Translates one line with a script that loads the SavedModel in a new process, and prints the script."""
     commands.step("Asking the SavedModel, in a process without t2t_lite")
-    with open(source, encoding="utf-8") as file:
-        values = {"export": os.path.join(export_dir, "1"), "text": file.readline().rstrip("\n")}
+    with open(os.path.join(output_dir, "test.en"), encoding="utf-8") as file:
+        values = {"export": os.path.join(output_dir, "export", "1"), "text": file.readline().rstrip("\n")}
     code = _ASK.format(**{name: json.dumps(value, ensure_ascii=False)[1:-1] for name, value in values.items()})
     path = os.path.join(output_dir, "ask.py")
     with open(path, "w", encoding="utf-8") as file:

@@ -81,15 +81,14 @@ def test_commands_in_order_and_the_score_last(quickstart, tmp_path):
         [problem, data, f"--output_dir={train}", "--model=transformer", "--hparams_set=transformer_quickstart",
          "--train_steps=50", "--local_eval_frequency=10"],
         [f"--model_dir={train}", f"--output_dir={train}/avg", "--n=5", "--min_steps=10"],
-        [f"--output_dir={train}/avg", f"--decode_from_file={at}/test.en", f"--decode_to_file={at}/translation.de",
-         "--decode_hparams=beam_size=4,alpha=0.6"],
+        [f"--output_dir={train}/avg", f"--decode_from_file={at}/test.en", f"--decode_to_file={at}/translation.de"],
         [f"--translation={at}/translation.de", f"--reference={at}/test.de"],
         [f"--output_dir={train}/avg", f"--export_dir={at}/export"], [f"{at}/ask.py"],
     ]  # fmt: skip
     assert "Das Haus ist alt." in lines
     # Three translations: the first, the middle and the last.
     at = lines.index("== Three translations")
-    expected = [[["English", str(at)], ["German", str(at + 1)], ["reference", str(at)]] for at in (0, 1000, 1999)]
+    expected = [[["source", str(at)], ["translation", str(at + 1)], ["reference", str(at)]] for at in (0, 1000, 1999)]
     assert [[line.split() for line in lines[at + first :][:3]] for first in (1, 5, 9)] == expected
     end = lines.index(f"(the commands are in {os.path.dirname(sys.executable)})")
     advised = lines[lines.index("== What next") + 1 : end]
@@ -148,10 +147,7 @@ def test_another_model_is_translated_with_and_exported_anew(quickstart, tmp_path
     assert {"t2t-decoder", "t2t-exporter"} <= set(quickstart()[3])
 
 
-def test_it_needs_a_folder(capsys, tmp_path):
-    """Without one it would work in the root of the file system, and replace its /export; nor is another's replaced."""
-    assert t2t_quickstart.main(["--output_dir="]) == 2
-    assert "--output_dir" in capsys.readouterr().err
+def test_the_export_of_another_command_is_not_replaced(capsys, tmp_path):
     (tmp_path / "export").mkdir()
     assert t2t_quickstart.main([f"--output_dir={tmp_path}"]) == 2
     assert f"--output_dir={tmp_path} contains export/" in capsys.readouterr().err
@@ -203,24 +199,22 @@ def test_own_pairs_become_a_model_that_is_served(own, quickstart, tmp_path):
     assert next(line for line in lines if line.startswith("$ t2t-trainer")) == typed[2]
 
 
-def test_few_passes_are_warned_of_with_the_minutes_of_ten(own, quickstart, monkeypatch):
-    """40 of 36,000 pairs a step: 100 steps are a ninth of a pass; ten passes are 8,900 steps more, 74.2 minutes.
-
-    Steps are nine tenths of the time.
-    """
-    monkeypatch.setattr(own_files, "find_manifest", lambda *_: {"splits": {"train": {"examples": 36_000}}})
-    monkeypatch.setattr(commands, "steps_for", lambda *arguments: 100)
+@pytest.mark.parametrize(
+    ("pairs", "steps", "minutes", "told"),
+    [
+        # 40 of 36,000 pairs a step: 100 steps are a ninth of a pass; ten passes are 8,900 steps more, 74.2 minutes.
+        (36_000, 100, 100, "about 1 minutes and make 0.1 passes over the 36,000 pairs"),
+        # 40 of 3,600 pairs a step: 880 steps are 9.8 passes, 10 seconds less than ten.
+        (3_600, 880, 20, "9.8 passes"),
+    ],
+)
+def test_few_passes_are_warned_of_with_the_minutes_of_ten(own, quickstart, monkeypatch, pairs, steps, minutes, told):
+    """Steps are nine tenths of the time."""
+    monkeypatch.setattr(own_files, "find_manifest", lambda *_: {"splits": {"train": {"examples": pairs}}})
+    monkeypatch.setattr(commands, "steps_for", lambda *arguments: steps)
     status, lines, err, _ = quickstart(*own)
-    assert status == 0 and "--minutes=100" in err and "0.1 passes" in err
-    assert [line for line in lines if "about 1 minutes and make 0.1 passes over the 36,000 pairs" in line]
-
-
-def test_the_advised_minutes_are_more_than_those_given(own, quickstart, monkeypatch):
-    """40 of 3,600 pairs a step: 880 steps are 9.8 passes, 10 seconds less than ten."""
-    monkeypatch.setattr(own_files, "find_manifest", lambda *_: {"splits": {"train": {"examples": 3_600}}})
-    monkeypatch.setattr(commands, "steps_for", lambda *arguments: 880)
-    status, _, err, _ = quickstart(*own)
-    assert status == 0 and "--minutes=20" in err
+    assert status == 0 and f"--minutes={minutes} " in err and "passes are few" in err
+    assert any(told in line for line in lines)
 
 
 def test_a_table_needs_its_languages(own, quickstart, tmp_path):
