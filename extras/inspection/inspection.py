@@ -249,7 +249,7 @@ def _lengths_text(sides, examples, dropped, hparams, longest, set_name, is_exact
     rows = [("ids per example, EOS included", *(side.title for side in sides))]
     for percent in _PERCENTILES:
         name = "longest" if percent == 100 else f"{percent} % have at most"
-        rows.append((name, *(f"{percentile(side.lengths, percent):,}" for side in sides)))
+        rows.append((name, *(f"{length_histogram.percentile(side.lengths, percent):,}" for side in sides)))
     limits = f"max_length={longest}" + (f", min_length={hparams.min_length}" if hparams.min_length else "")
     of = f"{examples + dropped:,} examples" + ("" if is_exact else " of the sample")
     left_out = f"{dropped:,} of {of} are left out ({dropped / (examples + dropped):.2%})"
@@ -276,10 +276,3 @@ def _batches_text(titles, statistics, examples, hparams, set_name):
         of = f" of {accumulation} batches" if accumulation > 1 else ""
         lines.append(f"a pass over the data: about {batches:,} batches, {-(-batches // accumulation):,} steps{of}")
     return "\n".join(lines)
-
-
-def percentile(lengths, percent):
-    """Returns the smallest length that `percent` % of the examples do not exceed; `lengths` is {length: examples}."""
-    order = sorted(lengths)
-    reached = np.cumsum([lengths[length] for length in order])
-    return order[int(np.searchsorted(reached, math.ceil(reached[-1] * percent / 100)))]

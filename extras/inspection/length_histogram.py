@@ -1,6 +1,7 @@
 """Draws histograms of example lengths, and measures the shapes of training batches."""
 
 import dataclasses
+import math
 
 import numpy as np
 
@@ -9,8 +10,8 @@ from t2t_lite.data import batching, record_format
 from t2t_lite.visualization import drawing
 
 _MOST_BARS = 150
-# Share of the examples that the axis covers. If it covered the few longest examples, too, the rest would be compressed.
-_SHOWN = 0.999
+# Per cent of the examples that the axis covers. If it covered the few longest, too, the rest would be compressed.
+_SHOWN = 99.9
 _MOST_BATCHES = 500
 
 
@@ -24,7 +25,7 @@ def write_histogram(path, lengths, max_length, title):
             the picture.
         title: str.
     """
-    end = max(_reach(of_side) for of_side in lengths.values())
+    end = max(percentile(of_side, _SHOWN) for of_side in lengths.values())
     end = max_length if end * 0.6 < max_length <= end * 1.4 else end
     width = -(-end // _MOST_BARS)
     edges = np.arange(0.5, end + width + 0.5, width)
@@ -46,11 +47,11 @@ def write_histogram(path, lengths, max_length, title):
     drawing.write_picture(path, figure)
 
 
-def _reach(lengths):
-    """Returns a length that nearly all examples do not exceed."""
+def percentile(lengths, percent):
+    """Returns the smallest length that `percent` % of the examples do not exceed; `lengths` is {length: examples}."""
     order = sorted(lengths)
-    share = np.cumsum([lengths[length] for length in order]) / sum(lengths.values())
-    return order[int(np.searchsorted(share, _SHOWN))]
+    reached = np.cumsum([lengths[length] for length in order])
+    return order[int(np.searchsorted(reached, math.ceil(reached[-1] * percent / 100)))]
 
 
 def _mark(axes, max_length, end):

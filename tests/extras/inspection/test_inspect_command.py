@@ -7,23 +7,6 @@ import pytest
 from tests.data import corpus
 
 
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        (["--problem=translate_own", "--inspect"], ["d/problem.json: no such file", "--train_files="]),
-        (["--problem=translate_ende_wmt_characters", "--inspect"],
-         ["t2t-datagen --problem=translate_ende_wmt_characters --data_dir=d"]),
-        (["--problem=translate_own", "--inspect", "--vocab_size=9"], ["--vocab_size", "--inspect"]),
-        (["--problem=translate_own", "--hparams=a=1"], ["--hparams", "--inspect"]),
-        (["--problem=translate_ende_wmt_characters", "--inspect", "--hparams_set=transformer_bas"],
-         ["'transformer_bas'", "transformer_base"]),
-    ],
-)  # fmt: skip
-def test_mistakes(tmp_path, call_command, assert_user_error, flags, words):
-    assert_user_error(call_command("t2t-datagen", "--data_dir=d", *flags), *words)
-    assert not (tmp_path / "d").exists()
-
-
 @pytest.mark.slow
 def test_inspect_shows_and_generates_nothing(tmp_path, call_command, assert_user_error):
     pairs = {name: corpus.sentence_pairs(count, count) for name, count in (("train", 300), ("dev", 20))}

@@ -29,10 +29,7 @@ class Pairs(Text2TextProblem):
 
     def generate_samples(self, data_dir, tmp_dir, dataset_split):
         for n in range(160 if dataset_split == DatasetSplit.TRAIN else 20):
-            yield {
-                "inputs": "the old jay" if n % 4 == 0 else "the old owl",
-                "targets": " ".join(["eule"] * (n % 8 + 1)),
-            }
+            yield {"inputs": f"the old {'owl' if n % 4 else 'jay'}", "targets": " ".join(["eule"] * (n % 8 + 1))}
 
 
 class Words(Pairs):
@@ -250,11 +247,8 @@ def copy_words(data_dir, folder):
 
 @pytest.mark.slow
 def test_data_without_a_manifest_are_shown_from_a_sample(data_dir, tmp_path):
-    for path in pathlib.Path(data_dir).glob("*pairs_words*-of-*"):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    (tmp_path / "vocab.pairs_words.tokens").write_bytes(
-        (pathlib.Path(data_dir) / "vocab.pairs_words.tokens").read_bytes()
-    )
+    copy_words(data_dir, tmp_path)
+    (tmp_path / "pairs_words-manifest.json").unlink()
     text = inspected(Words(), str(tmp_path), sample_size=40)
     assert row(text, "train") == ["not", "counted", "2"]
     assert "of a sample of 40 examples" in text
@@ -294,9 +288,9 @@ def test_texts_do_nothing_to_a_terminal():
 
 def test_percentiles():
     lengths = {n: 1 for n in range(1, 101)}
-    assert [inspection.percentile(lengths, p) for p in (50, 90, 99, 100)] == [50, 90, 99, 100]
-    assert [inspection.percentile({7: 3}, p) for p in (50, 100)] == [7, 7]
-    assert [inspection.percentile({1: 1, 2: 1, 3: 1}, p) for p in (33, 50, 67)] == [1, 2, 3]  # at least so many have it
+    assert [length_histogram.percentile(lengths, p) for p in (50, 90, 99, 100)] == [50, 90, 99, 100]
+    assert [length_histogram.percentile({7: 3}, p) for p in (50, 100)] == [7, 7]
+    assert [length_histogram.percentile({1: 1, 2: 1, 3: 1}, p) for p in (33, 50, 67)] == [1, 2, 3]  # at least so many
 
 
 LENGTHS = {"inputs": {3: 1000, 40: 1}, "targets": {4: 500, 100_000: 1}}
@@ -325,11 +319,8 @@ def test_the_picture(lengths, max_length, end, bars, mark, words, monkeypatch):
     assert path == "a.png" and axes.get_title() == "a title"
     for at, (name, counts) in enumerate(lengths.items()):
         stairs = axes.patches[2 * at].get_data()
-        assert (
-            stairs.edges[0] == 0.5
-            and stairs.edges[1] - stairs.edges[0] == bars
-            and end < stairs.edges[-1] <= end + bars + 0.5
-        )
+        first, second, *_, last = stairs.edges
+        assert first == 0.5 and second - first == bars and end < last <= end + bars + 0.5
         assert stairs.values.sum() == sum(n for length, n in counts.items() if length < stairs.edges[-1])
         assert axes.patches[2 * at].get_label() == name
     assert [line.get_xdata()[0] for line in axes.lines] == ([mark] if mark else [])
