@@ -64,7 +64,8 @@ def forward_flops(model, lengths, rows=1):
         Flops.
     """
     per_token = model.flops(lengths, rows) if hasattr(model, "flops") else counted_flops(model, lengths, rows)
-    return Flops(per_token, _saved_flops(model, lengths, rows) if _has_frozen(model) else {})
+    is_frozen = not all(weight.trainable for weight in parameters(model))
+    return Flops(per_token, _saved_flops(model, lengths, rows) if is_frozen else {})
 
 
 def counted_flops(model, lengths, rows=1):
@@ -165,10 +166,6 @@ def _own_flops(layer, length, **context):
     if getattr(layer, "lora_enabled", False):
         matrices += [layer.lora_kernel_a, layer.lora_kernel_b]
     return sum(2 * math.prod(matrix.shape) for matrix in matrices if matrix is not None)
-
-
-def _has_frozen(model):
-    return not all(weight.trainable for weight in parameters(model))
 
 
 def _passed(model):

@@ -8,16 +8,7 @@ import math
 from t2t_lite import registry
 from t2t_lite.cli.console import table
 from t2t_lite.errors import counted
-from t2t_lite.extras.describe.cost import (
-    PAPER,
-    Flops,
-    all_reduced_bytes,
-    assumed_lengths,
-    forward_flops,
-    largest_batch_size,
-    sent_bytes,
-    training_memory,
-)
+from t2t_lite.extras.describe import cost
 from t2t_lite.layers import TransformerStack
 from t2t_lite.models.fine_tuning import parameters
 from t2t_lite.models.sequence_model import SequenceModel
@@ -74,7 +65,7 @@ class Description:
     trained_parameters: int
     embedding_parameters: int
     lengths: dict
-    flops: Flops | None
+    flops: cost.Flops | None
     memory: dict | None
     hparams: object
     hparams_set: str
@@ -123,7 +114,7 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
     hooked = isinstance(model, SequenceModel)
     embeddings = [*model.token_embeddings().values(), model.softmax] if hooked else []
     matrices = {id(layer.embeddings): layer.embeddings for layer in embeddings if layer is not None}
-    lengths = assumed_lengths(model, hparams, longest_row) if hooked else {}
+    lengths = cost.assumed_lengths(model, hparams, longest_row) if hooked else {}
     rows = max(1, hparams.batch_size // max(lengths.values(), default=1))
     return Description(
         parts=_parts(model),
@@ -131,8 +122,8 @@ def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gp
         trained_parameters=sum(math.prod(w.shape) for w in model.trainable_weights),
         embedding_parameters=sum(math.prod(matrix.shape) for matrix in matrices.values()),
         lengths=lengths,
-        flops=forward_flops(model, lengths, rows) if lengths else None,
-        memory=training_memory(model, hparams, lengths) if hooked and model.stacks() else None,
+        flops=cost.forward_flops(model, lengths, rows) if lengths else None,
+        memory=cost.training_memory(model, hparams, lengths) if hooked and model.stacks() else None,
         hparams=hparams,
         hparams_set=hparams_set,
         train_steps=train_steps,
@@ -224,7 +215,7 @@ def _tokens(count, sides):
 
 def _paper_pairs(d):
     """Returns table rows that compare the paper's cost estimate with our count, if the hparams are the paper's."""
-    paper = PAPER.get(d.hparams_set)
+    paper = cost.PAPER.get(d.hparams_set)
     if paper is None or d.hparams != registry.hparams(d.hparams_set):
         return []
     counted = paper.steps * d.flops.training(paper.tokens)
@@ -256,7 +247,7 @@ def _batch_size_pairs(d):
     if limit is None:
         return []
     most = settings_of(HParams)["batch_size"].limits.most
-    largest = min(most, largest_batch_size(d.memory, d.hparams.batch_size, 1e9 * limit))
+    largest = min(most, cost.largest_batch_size(d.memory, d.hparams.batch_size, 1e9 * limit))
     if largest:
         return [(f"  largest batch_size in {limit:g} GB", f"{largest:,}")]
     fixed = _size(sum(d.memory[name] for name in ("weights", "gradients", "optimizer")))
@@ -267,12 +258,12 @@ def _all_reduce_pairs(d):
     """Returns table rows that show how many bytes the replicas exchange at each step."""
     if d.replicas == 1:
         return []
-    size = all_reduced_bytes(d.trained_parameters)
+    size = cost.all_reduced_bytes(d.trained_parameters)
     return [
         ("", ""),
         (f"all-reduce of one step, {d.replicas:,} replicas, float32", ""),
         ("  gradients, in one buffer", _size(size)),
-        ("  sent by each replica, in a ring", _size(sent_bytes(size, d.replicas))),
+        ("  sent by each replica, in a ring", _size(cost.sent_bytes(size, d.replicas))),
     ]
 
 

@@ -12,47 +12,32 @@ from t2t_lite.text.vocabulary import vocabulary_sizes
 _VOCAB_SIZE = 37_000  # default vocabulary size, as in the paper
 
 
-def describe_run(
-    hparams,
-    earlier,
-    *,
-    model,
-    problem=None,
-    hparams_set=None,
-    output_dir=None,
-    data_dir=None,
-    vocab_size=None,
-    target_vocab_size=None,
-    train_steps,
-    replicas,
-    gpu_memory,
-):
+def describe_run(flags, hparams, earlier, model, replicas):
     """Returns a text that describes a run, which may not have started yet.
 
     Args:
-        hparams: HParams.
-        earlier: dict, the `hparams.json` of the run in output_dir; {} if there is no run.
-        problem, hparams_set: names, or None to use the names stored with the run.
-        model: str, name of the model.
-        output_dir, data_dir: folders of the run and of the records, or None; either may contain the vocabulary.
-        vocab_size, target_vocab_size: sizes of the vocabularies. If None, they are taken from the run, from the
+        flags: the flags of t2t-trainer. Sizes of vocabularies that they lack are taken from the run, from the
             vocabulary, or from the paper.
-        train_steps, replicas, gpu_memory: as for `describe.describe`.
+        hparams: HParams.
+        earlier: dict, the `hparams.json` of the run in --output_dir; {} if there is no run.
+        model: str, name of the model.
+        replicas: int, as for `describe.describe`.
 
     Raises:
         UserError: a name is unknown.
     """
-    problem = problem and registry.problem(problem)  # an unknown name is always an error
-    hparams_set = hparams_set or earlier.get("hparams_set") or ""
+    problem = flags.problem and registry.problem(flags.problem)  # an unknown name is always an error
+    hparams_set = flags.hparams_set or earlier.get("hparams_set") or ""
     run_problem = problem or (earlier and registry.problem(earlier["problem"]))
-    encoders = _encoders(run_problem, earlier and output_dir) or _encoders(run_problem, data_dir)
+    encoders = _encoders(run_problem, earlier and flags.output_dir) or _encoders(run_problem, flags.data_dir)
+    vocab_size, target_vocab_size = flags.vocab_size, flags.target_vocab_size
     if vocab_size:
         where = "--vocab_size"
     elif earlier:
-        where, vocab_size = output_dir, earlier["vocab_size"]
+        where, vocab_size = flags.output_dir, earlier["vocab_size"]
         target_vocab_size = target_vocab_size or earlier["target_vocab_size"]
     elif encoders:
-        where, (vocab_size, targets) = data_dir, vocabulary_sizes(encoders)
+        where, (vocab_size, targets) = flags.data_dir, vocabulary_sizes(encoders)
         target_vocab_size = target_vocab_size or targets
     else:
         where, vocab_size = "assumed; change it with --vocab_size", _VOCAB_SIZE
@@ -61,9 +46,8 @@ def describe_run(
     shapes = describe.shapes_only(registry.model(model), hparams, vocab_size, target_vocab_size, **features)
     both = f"{vocab_size:,} ids" + (f" and {target_vocab_size:,} target ids" if target_vocab_size else "")
     longest = _longest_row(run_problem, hparams)
-    text = describe.describe(
-        shapes, hparams, hparams_set, train_steps, replicas, gpu_memory, longest_row=longest
-    ).text()
+    plan = flags.train_steps, replicas, flags.gpu_memory
+    text = describe.describe(shapes, hparams, hparams_set, *plan, longest_row=longest).text()
     return (
         f"model {model}, set {hparams_set or '(own)'}, vocabulary {both} ({where})\n\n{text}\n\n"
         f"{destinations_text(shapes, encoders)}"

@@ -11,28 +11,15 @@ from t2t_lite.cli.commands import Mode
 from t2t_lite.settings.ranges import VOCAB_SIZE, Range
 from t2t_lite.visualization.drawing import check_picture
 
-_DESCRIBED = (
-    "problem", "model", "hparams_set", "output_dir", "data_dir", "vocab_size", "target_vocab_size", "train_steps",
-)  # fmt: skip
-
 
 def define_flags(flags):
     """Declares the flags."""
     flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs, memory and possible exports, then exit.")
-    flags.DEFINE_path(
-        "plot", None, "With --describe: file for a picture of the learning rate and the positional encoding."
-    )
-    flags.DEFINE_integer(
-        "vocab_size", None, "With --describe: vocabulary size; default: as in the data, or 37000.", limits=VOCAB_SIZE
-    )
-    flags.DEFINE_integer(
-        "target_vocab_size", None, "With --describe: the targets' vocabulary size; default: shared.", limits=VOCAB_SIZE
-    )
+    flags.DEFINE_path("plot", None, "With --describe: draw the learning rate and the positional encoding here.")
+    flags.DEFINE_integer("vocab_size", None, "For --describe. Default: as in the data, or 37000.", limits=VOCAB_SIZE)
+    flags.DEFINE_integer("target_vocab_size", None, "For --describe. Default: shared.", limits=VOCAB_SIZE)
     flags.DEFINE_float(
-        "gpu_memory",
-        None,
-        "With --describe: a GPU's memory in GB, to print the largest batch_size.",
-        limits=Range(most=10**6, above=0),
+        "gpu_memory", None, "A GPU's memory in GB, to print the batch that fits.", limits=Range(most=10**6, above=0)
     )
 
 
@@ -57,9 +44,7 @@ def run(flags):
     from t2t_lite.training.distribution import hide_gpus
 
     hide_gpus()  # another run may be using them
-    replicas = _planned_replicas(flags)
-    settings = {name: flags[name].value for name in _DESCRIBED} | {"model": model}
-    print(describe_run(hparams, earlier, replicas=replicas, gpu_memory=flags.gpu_memory, **settings))
+    print(describe_run(flags, hparams, earlier, model, _planned_replicas(flags)))
     if flags.plot:
         from t2t_lite.extras.describe.hparams_picture import draw_hparams
 
