@@ -23,14 +23,9 @@ def define_flags(flags):
     flags.DEFINE_string("autotune_objective", None, "Metric to optimize. Default: --best_checkpoint_metric.")
     flags.DEFINE_bool("autotune_maximize", None, "Whether a larger metric is better. Default: the metric's direction.")
     flags.DEFINE_integer("autotune_max_trials", 10, "Number of trials of a search.", limits=Range(1, 100_000))
+    flags.DEFINE_integer("autotune_parallel_trials", 1, "Number of trials trained at once.", limits=Range(1, 256))
     flags.DEFINE_integer(
-        "autotune_parallel_trials", 1, "Number of trials trained at the same time.", limits=Range(1, 256)
-    )
-    flags.DEFINE_integer(
-        "autotune_seeds",
-        3,
-        "Number of other seeds with which to train the best trial again. 0: do not train it again.",
-        limits=Range(2, 1000, also=(0,)),
+        "autotune_seeds", 3, "Other seeds with which to train the best trial again.", limits=Range(2, 1000, also=(0,))
     )
 
 

@@ -152,9 +152,7 @@ class RangedHParams:
         if least > most:
             raise UserError(f"range of {name}: {least} to {most} is empty. Expected min_val <= max_val.")
         if scale in (self.LOG_SCALE, self.REVERSE_LOG_SCALE) and least <= 0:
-            raise UserError(
-                f"range of {name}: {least} to {most}: a logarithmic scale needs numbers above 0. Use LINEAR_SCALE."
-            )
+            raise UserError(f"range of {name}: {least} to {most}: expected numbers above 0 for a logarithmic scale.")
         self.ranges[name] = HParamRange(name, kind, number(least), number(most), scale=scale or self.LINEAR_SCALE)
 
     def _check_scale(self, name, scale):
@@ -166,9 +164,7 @@ class RangedHParams:
 
     def _check_length(self, name, length):
         if length is not None:
-            raise UserError(
-                f"range of {name}: length={shown(length)}: a hyperparameter has a single value here. Remove length."
-            )
+            raise UserError(f"range of {name}: length={shown(length)}: hyperparameters have one value. Remove length.")
 
 
 def _check_values(found, declared):

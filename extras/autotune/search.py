@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import shlex
 from collections.abc import Callable
 
 from t2t_lite.cli.console import table
@@ -167,11 +166,6 @@ def spread_text(order, objective, summary):
         f"{len(order)} trials reached {order[0].value:.4f}",
         verdict,
     ]
-
-
-def as_command(program, flags):
-    """Returns the command line `program --name=value …`, quoted for a shell."""
-    return shlex.join([program, *(f"--{name}={value}" for name, value in flags.items())])
 
 
 def as_json(trials, objective, facts, output_dir, summary=None, command=""):

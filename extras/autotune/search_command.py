@@ -3,9 +3,11 @@
 import gc
 import os
 import re
+import shlex
 import sys
 
 from t2t_lite.bin.trainer.training_run import make_trainer, prepare_data, train_run
+from t2t_lite.cli.flags import as_typed
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import parse_assignments
 
@@ -48,7 +50,7 @@ def search_hparams(flags):
         print(f"{', '.join(running)}: still being trained. The last process to finish will choose the best trial")
         return 0
     order = search.ranked(trials, objective)
-    command = search.as_command("t2t-trainer", _flags_of_run(flags, order[0], objective.metric))
+    command = shlex.join(["t2t-trainer", *_flags_of_run(flags, order[0], objective.metric)])
     print(f"best: {study.folder_of(order[0])}\nto train this run again, or for longer: {command}")
     summary = None
     if flags.autotune_seeds:
@@ -129,18 +131,19 @@ def _search_in_parallel(flags):
     shares = shares_of_gpus(flags.autotune_parallel_trials, gpus_each, selected[: len(visible)] or visible)
     values = {name: flags[name].value for name in flags if flags[name].present} | {"autotune_parallel_trials": 1}
     make_folder(flags.output_dir)
-    if not run_workers(_command(values | {"autotune_seeds": 0}), shares, flags.output_dir):
+    program = [sys.executable, "-m", "t2t_lite.bin.t2t_trainer"]
+    if not run_workers([*program, *_typed(values | {"autotune_seeds": 0})], shares, flags.output_dir):
         return 0
     sys.stdout.flush()
-    return run_alone(_command(values))
+    return run_alone([*program, *_typed(values)])
 
 
-def _command(flags):
-    return [sys.executable, "-m", "t2t_lite.bin.t2t_trainer", *(f"--{name}={flags[name]}" for name in flags)]
+def _typed(values):
+    return [as_typed(name, value) for name, value in values.items()]
 
 
 def _flags_of_run(flags, trial, metric):
-    """Returns {flag: value}, the flags of an ordinary run that repeats a trial."""
+    """Returns the flags, a list of str, of an ordinary run that repeats a trial."""
     hparams = [flags.hparams, *(f"{name}={value}" for name, value in trial.hparams.items())]
     values = {
         name: flags[name].value
@@ -150,4 +153,4 @@ def _flags_of_run(flags, trial, metric):
     if flags.autotune_objective:
         values["best_checkpoint_metric"] = metric
     folder = os.path.join(flags.output_dir, f"{trial.name}-again")
-    return {**values, "hparams": ",".join(filter(None, hparams)), "output_dir": folder}
+    return _typed({**values, "hparams": ",".join(filter(None, hparams)), "output_dir": folder})

@@ -43,10 +43,6 @@ class Objective:
     metric: str
     maximize: bool
 
-    def best(self, values):
-        """Returns the best of several values of the metric."""
-        return (max if self.maximize else min)(values)
-
 
 def choose_objective(problem, hparams, name=None, maximize=None, best_metric=None, translate_all=False):
     """Returns the Objective of a search.
@@ -204,7 +200,7 @@ class Study:
         running, is_last = self._storage.get_trial(number), not evaluations or evaluations[-1][0] >= self._train_steps
         if is_last or not self._study.pruner.prune(self._study, running):
             return None
-        best = self.objective.best(running.intermediate_values.values())
+        best = (max if self.objective.maximize else min)(running.intermediate_values.values())
         return (
             f"pruned: {metric} {best:.4g} is worse than the median of the complete trials at step {running.last_step:,}"
         )

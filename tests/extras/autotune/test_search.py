@@ -70,7 +70,3 @@ def test_the_contents_of_tuning_json():
     assert found["trials"][1] == failed | dict.fromkeys(("value", "best_step", "steps"))
     assert "seeds" not in search.as_json(TRIALS, LOSS, {}, "search")
     assert search.describe({"a": 0.000123456, "b": 12, "c": "adam"}) == "a 0.0001235, b 12, c adam"
-
-
-def test_commands_are_quoted():
-    assert search.as_command("t2t-trainer", {"hparams": "a=1,b=x y"}) == "t2t-trainer '--hparams=a=1,b=x y'"
