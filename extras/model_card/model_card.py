@@ -16,7 +16,6 @@ from t2t_lite.runs.weights import named_weights
 from t2t_lite.training.monitor import BEST_FOLDER
 
 _COSTS = {
-    "float32": "float32, as trained",
     "bfloat16": "bfloat16, half the size on disk. Weights and matrix products have only 8 significant bits, so scores "
     "differ in the third digit and some translations may change. For GPUs, and for CPUs with AVX512-BF16 or AMX; other "
     "CPUs are slower than with float32",
