@@ -1,8 +1,10 @@
 """A browser for the pages of servers, as fixtures: conftest.py files import them; and what it shows to whom."""
 
+import contextlib
 import importlib.util
 import pathlib
 import shutil
+import threading
 
 import pytest
 
@@ -53,3 +55,18 @@ def accessibility(chromium, width, options="{}"):
     results = chromium.execute_async_script(f"axe.run({options}).then(arguments[0])")
     assert results["passes"] and not [(one["id"], one["nodes"][0]["html"]) for one in results["violations"]]
     return results
+
+
+@contextlib.contextmanager
+def served(application):
+    """Serves a WSGI application as long as the context lasts; gives its address."""
+    from werkzeug.serving import make_server
+
+    server = make_server("127.0.0.1", 0, application, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.port}/"
+    finally:
+        server.shutdown()
+        thread.join(20)

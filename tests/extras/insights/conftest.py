@@ -1,17 +1,15 @@
 """A small model behind t2t-insights-server's application, and a browser for its page."""
 
 import importlib
-import threading
 
 import pytest
-from werkzeug.serving import make_server
 
 from t2t_lite.decoding.predictor import Predictor
 from t2t_lite.extras.insights.app import create_app
 from t2t_lite.extras.insights.models import Models
 from t2t_lite.process.lazy import extras
 from t2t_lite.text.vocabulary import TextEncoder
-from tests.browser import chromium, downloads
+from tests.browser import chromium, downloads, served
 from tests.decoding.letter_generator import generator_of
 from tests.decoding.parity import Labels
 from tests.export.models import translator_of
@@ -57,9 +55,5 @@ def ask(client):
 @pytest.fixture(scope="session")
 def address(app):
     """Where the application is served."""
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.port}/"
-    server.shutdown()
-    thread.join(20)
+    with served(app) as address:
+        yield address

@@ -3,16 +3,15 @@
 
 import json
 import shutil
-import threading
 
 import pytest
-from werkzeug.serving import make_server
 
 import t2t_lite
 from t2t_lite import registry
 from t2t_lite.extras.insights import models
 from t2t_lite.extras.insights.app import create_app
 from t2t_lite.extras.insights.models import example_text
+from tests.browser import served
 from tests.decoding.runs import SENTENCES, make_encoder_run, make_language_model_run, make_problem_run, make_run
 from tests.extras.insights.page import Page
 
@@ -79,17 +78,13 @@ def test_the_page_begins_with_it_and_a_blank_text_stays_blank(chromium, translat
     monkeypatch.setattr(models, "example_text", lambda answerer, data_dir: "the red house")
     app = create_app(models.Models({"small": translator}))
     assert app.test_client().get("/api/models").json[0]["example"] == "the red house"
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        page = Page(chromium, f"http://127.0.0.1:{server.port}/")
+    with served(app) as address:
+        page = Page(chromium, address)
         page.wait_for_answer()
         expected = translator.translate(["the red house"])[0].text
         assert page.one("#text").get_attribute("value") == "the red house" and page.one(".translation").text == expected
-        page = Page(chromium, f"http://127.0.0.1:{server.port}/", text="a tree")
+        page = Page(chromium, address, text="a tree")
         assert page.one("#text").get_attribute("value") == "a tree"
         page.run("location.hash = 'text='")
         page.wait(lambda: not page.one("#text").get_attribute("value"))
         assert not page.all(".translation")
-    finally:
-        server.shutdown()

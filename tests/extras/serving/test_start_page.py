@@ -1,17 +1,16 @@
 """What GET / answers: JSON to clients, and in a browser a page by which a model is tried."""
 
+import contextlib
 import json
 import subprocess
-import threading
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
-from werkzeug.serving import make_server
 
-from tests.browser import accessibility, set_window
+from tests.browser import accessibility, served, set_window
 from tests.extras.serving.doubles import Versions, asker, rest_server
 
 HOSTILE = "a'b \"c\" <img src=x onerror='document.title=1'> $(touch x) \\ \u00fc"
@@ -132,17 +131,8 @@ class Page:
 @pytest.fixture
 def open_page(chromium):
     """Returns a function of the arguments of `Hostile` that serves a model and opens the page."""
-    servers = []
-
-    def opened(*arguments):
-        server = make_server("127.0.0.1", 0, server_of(*arguments), threaded=True)
-        servers.append(server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        return Page(chromium, f"http://127.0.0.1:{server.port}/")
-
-    yield opened
-    for server in servers:
-        server.shutdown()
+    with contextlib.ExitStack() as servers:
+        yield lambda *arguments: Page(chromium, servers.enter_context(served(server_of(*arguments))))
 
 
 @pytest.mark.slow
