@@ -64,4 +64,4 @@ def test_what_reads_only_texts_needs_no_tensorflow(command, tmp_path):
 
 
 def test_every_command_has_its_mistakes():
-    assert {*BY_COMMAND} == {*commands.paths()} - {"t2t-quickstart"}  # a shell script, with mistakes of its own tests
+    assert {*BY_COMMAND} == {*commands.paths()}
