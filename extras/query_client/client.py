@@ -14,13 +14,7 @@ from t2t_lite.corpora.sentences import SENTENCES
 from t2t_lite.decoding.texts import check_texts, in_batches
 from t2t_lite.errors import LOGGER, Failure, UserError, counted
 from t2t_lite.extras.query_client.addresses import RETRIES, TIMEOUT, Address, Servable, ServerError, Tls
-from t2t_lite.extras.query_client.served_answers import (
-    NoTranslations,
-    ServedAnswer,
-    answer_of,
-    answer_parts,
-    parts_of,
-)
+from t2t_lite.extras.query_client.served_answers import NoTranslations, ServedAnswer, answer_of, answer_parts, parts_of
 from t2t_lite.settings.ranges import settings_of, typed_value
 from t2t_lite.settings.search_options import SearchOptions
 

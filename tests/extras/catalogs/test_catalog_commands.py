@@ -85,27 +85,22 @@ def test_an_xliff_file_gets_them_too(call_command, run, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "case",
-    {
-        "another kind": ("b.txt", [], "b.txt: expected the name of a .po file to write"),
-        "the input": ("a.po", [], "a.po"),
-        "JSON": ("b.po", ["--n_best_format=json"], "--n_best_format=json: only for lines of text, but "),
-        "several": ("b.po", ["--decode_hparams=n_best=2"], "n_best: only for lines of text"),
-        "several samples": ("b.po", ["--mbr=chrf", "--decode_hparams=n_best=2"], "n_best: only for lines of text"),
-        "ids": (
-            "b.po",
-            ["--decode_hparams=identity_output=true,write_beam_scores=true,delimiter=;"],
-            "write_beam_scores, identity_output, delimiter: ",
-        ),
-        "a part": ("b.po", ["--decode_shards=2"], "--decode_shards: only for lines of text"),
-        "a reference": ("b.po", ["--decode_reference=a.po"], "--decode_reference: only for lines of text"),
-        "alignments": ("b.po", ["--alignments_file=al"], "--alignments_file: only for lines of text"),
-    }.values(),
-)
-def test_what_needs_lines_of_text_is_refused(call_command, run, catalog, tmp_path, monkeypatch, case):
+    ("output", "flags", "message"),
+    [
+        ("b.txt", [], "b.txt: expected the name of a .po file to write"),
+        ("a.po", [], "a.po"),
+        ("b.po", ["--n_best_format=json"], "--n_best_format=json: only for lines of text, but "),
+        ("b.po", ["--decode_hparams=n_best=2"], "n_best: only for lines of text"),
+        ("b.po", ["--mbr=chrf", "--decode_hparams=n_best=2"], "n_best: only for lines of text"),
+        ("b.po", ["--decode_hparams=identity_output=true,write_beam_scores=true,delimiter=;"],
+         "write_beam_scores, identity_output, delimiter: "),
+        ("b.po", ["--decode_shards=2"], "--decode_shards: only for lines of text"),
+        ("b.po", ["--decode_reference=a.po"], "--decode_reference: only for lines of text"),
+        ("b.po", ["--alignments_file=al"], "--alignments_file: only for lines of text"),
+    ],
+)  # fmt: skip
+def test_what_needs_lines_of_text_is_refused(call_command, run, catalog, tmp_path, monkeypatch, output, flags, message):
     monkeypatch.chdir(tmp_path)
-    output, flags, message = case
-
     result = decode(call_command, run, catalog, tmp_path / output, *flags)
     assert result.status == 2 and message in result.stderr and "Traceback" not in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["a.po"]

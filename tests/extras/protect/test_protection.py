@@ -123,10 +123,7 @@ def test_mistakes_in_the_flag_are_named(tmp_path, train, monkeypatch):
             {"protect": ["url"]},
             "--protect: 'url': Nearest: urls. Expected urls, emails, tags, placeholders, printf, icu",
         ),
-        (
-            {"protect": ["urls:101"]},
-            "--protect: 'urls:101': expected from 1 to 100 symbols, such as urls:30",
-        ),
+        ({"protect": ["urls:101"]}, "--protect: 'urls:101': expected from 1 to 100 symbols, such as urls:30"),
         ({"protect": ["urls:20", "urls"]}, "--protect: urls occurs with two numbers of symbols"),
         ({"protect": ["urls"], "vocab_type": "byte_level_bpe"}, "but --vocab_type=byte_level_bpe"),
         ({"protect": ["urls"], "user_defined_symbols": ["x", "⟦url2⟧"]}, "⟦url2⟧ is a symbol of --protect=urls"),

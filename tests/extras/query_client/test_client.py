@@ -194,8 +194,6 @@ def test_what_is_no_list_of_texts():
         asked.translate("text")
     with pytest.raises(TypeError, match="item 1: must be str, received bytes"):
         asked.translate(["a", b"b"])
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'beam'"):
-        asked.translate(["a"], beam=4)
     assert asked.translate([]) == []
     for wrong, message in (({}, "inputs: none"), ({"a": ["x"], "b": []}, "inputs: 1 a, 0 b")):
         with pytest.raises(UserError, match=message):

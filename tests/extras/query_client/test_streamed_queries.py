@@ -112,26 +112,23 @@ def test_a_stream_that_ends_at_any_byte_is_not_whole():
         assert server in str(raised.value)
 
 
-def test_a_server_that_falls_silent():
-    def answer(connection):
-        connection.sendall(head(event("a")))
-        while connection.recv(2**16):  # until the client closes
-            pass
+def silent(connection):
+    """An answer for `answering` that waits after its first events until the client closes."""
+    connection.sendall(head(event("a"), event("b")))
+    while connection.recv(2**16):
+        pass
 
-    with answering(answer) as server:
+
+def test_a_server_that_falls_silent():
+    with answering(silent) as server:
         parts = client(server, timeout=0.3).stream("a")
-        assert next(parts) == "a"
+        assert [next(parts), next(parts)] == ["a", "b"]
         with pytest.raises(ServerError, match=r"no answer within 0\.3 s"):
             next(parts)
 
 
 def test_a_caller_that_stops_closes_the_connection():
-    def answer(connection):
-        connection.sendall(head(event("a"), event("b")))
-        while connection.recv(2**16):
-            pass
-
-    with answering(answer) as server:
+    with answering(silent) as server:
         parts = client(server).stream("a")
         assert next(parts) == "a"
         parts.close()

@@ -124,8 +124,7 @@ def test_no_input_is_overwritten(tmp_path, call_command, assert_user_error, flag
 
 
 @pytest.mark.parametrize(
-    ("flag", "words"),
-    [("--outputs_file=out", ["latin1, line 2", "UTF-8"]), ("--outputs_file=.", [".", "is a folder"])],
+    ("flag", "words"), [("--outputs_file=out", ["latin1, line 2", "UTF-8"]), ("--outputs_file=.", [".", "is a folder"])]
 )
 def test_mistakes_leave_nothing_behind(call_command, assert_user_error, tmp_path, flag, words):
     (tmp_path / "latin1").write_bytes("red\ngr\u00fcn\n".encode("latin-1"))
