@@ -154,17 +154,11 @@ def spread_text(order, objective, summary):
     """
     metric = objective.metric
     mean, deviation = summary["mean"][metric], summary["standard_deviation"][metric]
-    near = within_noise(order, deviation)
-    names = ", ".join(trial.name for trial in near)
-    verdict = (
-        f"within two standard deviations of {order[0].name}, so perhaps as good: {names}"
-        if near
-        else f"no other complete trial is within two standard deviations of {order[0].name}"
-    )
+    near = ", ".join(trial.name for trial in within_noise(order, deviation)) or "no other complete trial"
     return [
         f"{len(summary['runs'])} other seeds: {metric} {mean:.4f}, standard deviation {deviation:.4f}; the best of "
         f"{len(order)} trials reached {order[0].value:.4f}",
-        verdict,
+        f"within two standard deviations of {order[0].name}, so perhaps as good: {near}",
     ]
 
 

@@ -49,7 +49,7 @@ def test_trials_within_two_deviations_are_named():
         "within two standard deviations of trial-2, so perhaps as good: trial-4",
     ]
     few = {**SUMMARY, "standard_deviation": {"loss": 0.001}}
-    assert search.spread_text(order, LOSS, few)[1].endswith("is within two standard deviations of trial-2")
+    assert search.spread_text(order, LOSS, few)[1].endswith("so perhaps as good: no other complete trial")
     edge = [Trial(n, "complete", {}, value, 1, 1) for n, value in enumerate((1.25, 1.5, 1.0, 1.5625))]
     assert [trial.number for trial in search.within_noise(edge, 0.125)] == [1, 2], "exactly two deviations count"
 
