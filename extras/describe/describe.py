@@ -39,9 +39,19 @@ class ModelPart:
         return sum(math.prod(shape) for _, shape in self.weights)
 
 
-@dataclasses.dataclass(frozen=True)
 class Description:
-    """The result of `describe`, which `text()` formats for printing.
+    """What a model consists of and what its training costs; `text()` formats it for printing.
+
+    Args:
+        model: keras.Model, built. Only the shapes of its weights matter (see `shapes_only`).
+        hparams: HParams that the model was made from.
+        hparams_set: str, name of the hparams set, for a comparison with the paper's own estimate; "" if not known.
+        train_steps: int.
+        replicas: int, total number of replicas across all machines.
+        gpu_memory: float, the memory per replica in GB, for which the largest batch size is estimated; None means no
+            estimate.
+        longest_row: int, the maximum number of tokens per row, see `manifests.longest_row`; None if the problem is
+            unknown.
 
     Attributes:
         parts: list of ModelPart, in the order of the model.
@@ -52,26 +62,30 @@ class Description:
             `SequenceModel`.
         flops: Flops of a forward pass; None if the model is not a `SequenceModel`.
         memory: dict of bytes, see `training_memory`; None if the model is not a `SequenceModel` or has no `stacks`.
-        hparams: HParams.
-        hparams_set: str, name of the hparams set; "" if not known.
-        train_steps: int.
-        replicas: int, total number of replicas across all machines.
-        gpu_memory: float, the memory per replica in GB, for which the largest batch size is estimated; None means no
-            estimate.
+
+    Example:
+        >>> hparams = registry.hparams("transformer_base_v1")
+        >>> model = shapes_only(registry.model("transformer"), hparams, vocab_size=37000)
+        >>> Description(model, hparams).parameters
+        63045632
     """
 
-    parts: list
-    parameters: int
-    trained_parameters: int
-    embedding_parameters: int
-    lengths: dict
-    flops: cost.Flops | None
-    memory: dict | None
-    hparams: object
-    hparams_set: str
-    train_steps: int
-    replicas: int
-    gpu_memory: float | None
+    def __init__(
+        self, model, hparams, hparams_set="", train_steps=250_000, replicas=1, gpu_memory=None, *, longest_row=None
+    ):
+        self.hparams, self.hparams_set = hparams, hparams_set
+        self.train_steps, self.replicas, self.gpu_memory = train_steps, replicas, gpu_memory
+        hooked = isinstance(model, SequenceModel)
+        embeddings = [*model.token_embeddings().values(), model.softmax] if hooked else []
+        matrices = {id(layer.embeddings): layer.embeddings for layer in embeddings if layer is not None}
+        self.parts = _parts(model)
+        self.parameters = sum(math.prod(w.shape) for w in parameters(model))
+        self.trained_parameters = sum(math.prod(w.shape) for w in model.trainable_weights)
+        self.embedding_parameters = sum(math.prod(matrix.shape) for matrix in matrices.values())
+        self.lengths = cost.assumed_lengths(model, hparams, longest_row) if hooked else {}
+        rows = max(1, hparams.batch_size // max(self.lengths.values(), default=1))
+        self.flops = cost.forward_flops(model, self.lengths, rows) if self.lengths else None
+        self.memory = cost.training_memory(model, hparams, self.lengths) if hooked and model.stacks() else None
 
     @property
     def tokens_a_step(self):
@@ -86,50 +100,6 @@ class Description:
     def text(self):
         """Returns the description as lines of text."""
         return "\n".join([*_settings_text(self.hparams), *_parts_text(self), "", *_cost_text(self)])
-
-
-def describe(model, hparams, hparams_set="", train_steps=250_000, replicas=1, gpu_memory=None, *, longest_row=None):
-    """Describes a model and its training.
-
-    Args:
-        model: keras.Model, built. Only the shapes of its weights matter (see `shapes_only`).
-        hparams: HParams that the model was made from.
-        hparams_set: str, name of the hparams set, for a comparison with the paper's own estimate; "" if not known.
-        train_steps: int.
-        replicas: int, total number of replicas across all machines.
-        gpu_memory: float, the memory per replica in GB, for which the largest batch size is estimated; None means no
-            estimate.
-        longest_row: int, the maximum number of tokens per row, see `manifests.longest_row`; None if the problem is
-            unknown.
-
-    Returns:
-        Description.
-
-    Example:
-        >>> hparams = registry.hparams("transformer_base_v1")
-        >>> model = shapes_only(registry.model("transformer"), hparams, vocab_size=37000)
-        >>> describe(model, hparams).parameters
-        63045632
-    """
-    hooked = isinstance(model, SequenceModel)
-    embeddings = [*model.token_embeddings().values(), model.softmax] if hooked else []
-    matrices = {id(layer.embeddings): layer.embeddings for layer in embeddings if layer is not None}
-    lengths = cost.assumed_lengths(model, hparams, longest_row) if hooked else {}
-    rows = max(1, hparams.batch_size // max(lengths.values(), default=1))
-    return Description(
-        parts=_parts(model),
-        parameters=sum(math.prod(w.shape) for w in parameters(model)),
-        trained_parameters=sum(math.prod(w.shape) for w in model.trainable_weights),
-        embedding_parameters=sum(math.prod(matrix.shape) for matrix in matrices.values()),
-        lengths=lengths,
-        flops=cost.forward_flops(model, lengths, rows) if lengths else None,
-        memory=cost.training_memory(model, hparams, lengths) if hooked and model.stacks() else None,
-        hparams=hparams,
-        hparams_set=hparams_set,
-        train_steps=train_steps,
-        replicas=replicas,
-        gpu_memory=gpu_memory,
-    )
 
 
 def _parts(model):

@@ -21,7 +21,7 @@ def describe_run(flags, hparams, earlier, model, replicas):
         hparams: HParams.
         earlier: dict, the `hparams.json` of the run in --output_dir; {} if there is no run.
         model: str, name of the model.
-        replicas: int, as for `describe.describe`.
+        replicas: int, as for `describe.Description`.
 
     Raises:
         UserError: a name is unknown.
@@ -47,7 +47,7 @@ def describe_run(flags, hparams, earlier, model, replicas):
     both = f"{vocab_size:,} ids" + (f" and {target_vocab_size:,} target ids" if target_vocab_size else "")
     longest = _longest_row(run_problem, hparams)
     plan = flags.train_steps, replicas, flags.gpu_memory
-    text = describe.describe(shapes, hparams, hparams_set, *plan, longest_row=longest).text()
+    text = describe.Description(shapes, hparams, hparams_set, *plan, longest_row=longest).text()
     return (
         f"model {model}, set {hparams_set or '(own)'}, vocabulary {both} ({where})\n\n{text}\n\n"
         f"{destinations_text(shapes, encoders)}"

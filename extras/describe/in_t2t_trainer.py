@@ -37,8 +37,7 @@ def run(flags):
     earlier = earlier_run(flags, flags.output_dir)
     recall(flags, flags.output_dir, earlier)
     check_known(earlier, flags.hparams_set, hparams_changes(flags))  # before Keras is imported to choose the model
-    problem = flags.problem or earlier.get("problem")
-    model = model_name(flags.model or earlier.get("model"), problem, flags.hparams_set)
+    model = model_name(flags.model or earlier.get("model"), flags.problem or earlier.get("problem"), flags.hparams_set)
     hparams = hparams_of_flags(flags, earlier, model, flags.random_seed)
     from t2t_lite.extras.describe.description import describe_run
     from t2t_lite.training.distribution import hide_gpus

@@ -7,14 +7,8 @@ import numpy as np
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.extras.describe.cost import (
-    all_reduced_bytes,
-    forward_flops,
-    largest_batch_size,
-    sent_bytes,
-    training_memory,
-)
-from t2t_lite.extras.describe.describe import describe, shapes_only
+from t2t_lite.extras.describe.cost import all_reduced_bytes, forward_flops, largest_batch_size, training_memory
+from t2t_lite.extras.describe.describe import Description, shapes_only
 from t2t_lite.layers import TokenEmbedding
 from t2t_lite.models.sequence_model import SequenceModel
 from t2t_lite.settings.config import HParams
@@ -26,7 +20,7 @@ TINY = registry.hparams("transformer_tiny").parse("batch_size=100")
 
 
 def described(hparams=TINY, **arguments):
-    return describe(shapes_only(registry.model("transformer"), hparams, VOCAB), hparams, **arguments)
+    return Description(shapes_only(registry.model("transformer"), hparams, VOCAB), hparams, **arguments)
 
 
 def value(text, name):
@@ -53,31 +47,9 @@ def test_the_bytes_are_those_of_the_collective_in_the_graph_of_a_step():
         assert 4 * numbers == all_reduced_bytes(sum(map(math.prod, variables)))
 
 
-def ring(pieces):
-    """All-reduces numbers by a ring, one piece at a time; returns the sums and how many pieces each replica sent."""
-    count = len(pieces)
-    held, sent = [list(own) for own in pieces], 0
-    for turn in range(2 * (count - 1)):
-        moving = [(replica, (replica - turn) % count) for replica in range(count)]
-        values = [held[replica][piece] for replica, piece in moving]
-        for (replica, piece), number in zip(moving, values, strict=True):
-            neighbour = held[(replica + 1) % count]
-            neighbour[piece] = number + (neighbour[piece] if turn < count - 1 else 0)
-        sent += 1
-    return held, sent
-
-
-@pytest.mark.parametrize("replicas", [2, 3, 8])
-def test_a_ring_sends_as_much_as_one_that_is_run(replicas):
-    pieces = [[10**replica + piece for piece in range(replicas)] for replica in range(replicas)]
-    held, sent = ring(pieces)
-    assert held == [[sum(column) for column in zip(*pieces, strict=True)]] * replicas
-    assert sent_bytes(1000 * replicas, replicas) == 1000 * sent
-    assert all_reduced_bytes(10) == 4 * (10 + 3), "the sums of the objective, the loss and who stops as well"
-
-
 def test_a_description_of_eight_replicas_by_hand():
     found = described(TINY.parse("gradient_accumulation_steps=3"), replicas=8)
+    # The sums of the objective, the loss and who stops as well. Of eight pieces, seven are sent twice.
     text, buffer = found.text(), 4 * (found.parameters + 3)
     assert value(text, "gradients, in one buffer") == f"{buffer / 1e6:.1f} MB"
     assert value(text, "sent by each replica, in a ring") == f"{1.75 * buffer / 1e6:.1f} MB"
@@ -224,7 +196,7 @@ class Various(SequenceModel):
 def test_a_model_without_stacks_is_counted_layer_by_layer():
     model = Various(20)
     model({"inputs": np.ones((1, 3), "int32"), "targets": np.ones((1, 3), "int32")})
-    found = describe(model, TINY)
+    found = Description(model, TINY)
     lstm, convolution, doubled = 2 * 2 * (8 + 6) * 4 * 6, 2 * 3 * 8 * 10, 2 * 2 * 10 * 10 + 25
     assert found.flops.per_token == {"inputs": lstm, "targets": convolution + doubled + 2 * 20 * 8}
     assert found.memory is None and "memory: not estimated, because the model's stacks()" in found.text()

@@ -96,7 +96,7 @@ def test_one_layer_runs_as_often_as_the_kind_of_recurrence_says(kind, steps):
 def test_a_description_says_what_each_weight_belongs_to():
     describe = pytest.importorskip("t2t_lite.extras.describe.describe")
     hparams = registry.hparams("adaptive_universal_transformer_tiny")
-    text = describe.describe(shapes_only(UniversalTransformer, hparams, 100), hparams).text()
+    text = describe.Description(shapes_only(UniversalTransformer, hparams, 100), hparams).text()
     for line in ("encoder_signals", "encoder_halting", "encoder_0, run 4 times"):
         assert line in text, text
 
