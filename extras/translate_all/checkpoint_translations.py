@@ -1,6 +1,5 @@
 """Translates a file with each checkpoint of a run, and draws the scores."""
 
-import dataclasses
 import hashlib
 import os
 
@@ -22,57 +21,37 @@ from t2t_lite.settings.config import HParams
 from t2t_lite.settings.search_options import SearchOptions
 from t2t_lite.tasks.task import check_answered_by, unit_of
 from t2t_lite.visualization import drawing
-from t2t_lite.visualization.drawing import check_picture
 
 _WRITTEN = ("settings.json", "flags.txt")  # endings of the files written next to the translations
 
 
-@dataclasses.dataclass
 class CheckpointTranslations:
     """Translates a file with one checkpoint after another; the model is built and compiled only once.
 
+    Args:
+        flags: the flags of t2t-translate-all.
+        source: list of str, the lines of the file to translate.
+
     Attributes:
-        model_dir: path of the folder with the checkpoints.
-        source_path, source: path of the file to translate, and its lines, list of str.
-        folder: path of the folder for the translations, `<problem>-<step>`, and their settings,
-            `<problem>-settings.json`.
-        search: dict with beam_size and alpha; if one is missing, the problem's default is used.
-        data_dir, usr_dir: paths of the vocabulary's folder and of the user's own folder, if they differ from the run's.
-        names: dict with problem, model and hparams_set, which must match the run's.
-        command: None, or a user-supplied command that translates: see `decoder_command`.
-        references: list of paths of references, which must not be overwritten.
-        plot: path of the plot of scores; "" stands for `<problem>-scores.png`, None for no plot.
-        problem: name of the problem; None before the first checkpoint.
+        plot: path of the plot of scores; None for no plot.
         tokenization: the tokenization that the run's evaluations use for BLEU; None before the first checkpoint.
         seen, done: number of checkpoints so far, and number of those checkpoints that have a translation.
         error: None, or the error of the last checkpoint that could not be read.
-
-    Raises:
-        UserError: `plot` is not a valid path for a picture.
     """
 
-    model_dir: str
-    source_path: str
-    source: list
-    folder: str
-    search: dict
-    data_dir: str | None = None
-    usr_dir: str | None = None
-    names: dict = dataclasses.field(default_factory=dict)
-    command: str | None = None
-    references: list | None = None
-    plot: str | None = None
-
-    def __post_init__(self):
-        self.problem = self.tokenization = self.error = self._translator = self._config = None
+    def __init__(self, flags, source):
+        self._flags, self._source, self.plot = flags, source, flags.plot
+        self._model_dir, self._folder = flags.model_dir, flags.translations_dir
+        # Of a setting that is missing, the problem's default is used.
+        self._search = {name: flags[name].value for name in ("beam_size", "alpha") if flags[name].value is not None}
+        self._command = None if flags.decoder_command == decoder_command.DEFAULT else flags.decoder_command
+        self.tokenization = self.error = self._problem = self._translator = self._config = None
         self.seen = self.done = 0
-        if self.plot:
-            check_picture("--plot", self.plot)
 
     def translate(self, checkpoint):
         """Translates with a checkpoint (`StepFile`); returns the translation's path, or None and logs a warning."""
         self.seen += 1
-        if not self.problem:
+        if not self._problem:
             self._prepare(checkpoint)
         path = self._path(checkpoint.step)
         if files.exists(path):
@@ -81,9 +60,9 @@ class CheckpointTranslations:
         elif not files.exists(checkpoint.path + ".index"):
             LOGGER.warning(f"step {checkpoint.step} is skipped, because its checkpoint has been deleted.")
             return None
-        elif self.command:
-            folders = {"data_dir": self.data_dir, "t2t_usr_dir": self.usr_dir}
-            decoder_command.translate(self.command, checkpoint.path, self.source_path, path, self.search, folders)
+        elif self._command:
+            folders = {"data_dir": self._flags.data_dir, "t2t_usr_dir": self._flags.t2t_usr_dir}
+            decoder_command.translate(self._command, checkpoint.path, self._flags.source, path, self._search, folders)
             if not files.exists(path):
                 LOGGER.warning(f"{path}: --decoder_command did not write the file. A later call will score the file.")
                 return None
@@ -106,60 +85,61 @@ class CheckpointTranslations:
                 "event": "translation",
                 "step": checkpoint.step,
                 "checkpoint_time": status(f"{checkpoint.path}.index").modified_ns // 10**9,
-                "source": os.path.basename(self.source_path),
+                "source": os.path.basename(self._flags.source),
                 "bleu_signature": bleu.signature,
                 "bleu": rounded(bleu.score),
             }
-            log = RunLog(self.model_dir, name="eval.log")
+            log = RunLog(self._model_dir, name="eval.log")
             if not any(same.items() <= line.items() for line in log.read()):
                 log.write(**same)
         except (UserError, Failure, OSError, tf.errors.OpError) as error:  # a read-only folder, or a deleted checkpoint
-            LOGGER.info(f"{self.model_dir}/eval.log: BLEU was not added: {first_line(error)}")
+            LOGGER.info(f"{self._model_dir}/eval.log: BLEU was not added: {first_line(error)}")
 
     def _prepare(self, checkpoint):
         """Checks the folder and the settings with the first checkpoint, then creates the folder. Raises `UserError`."""
         config = read_config_of(checkpoint.path)
-        check_names(config, **self.names)
+        check_names(config, **{name: self._flags[name].value for name in ("problem", "model", "hparams_set")})
         problem = registry.problem(config["problem"])
-        if not self.command:
+        if not self._command:
             check_answered_by(problem, "Translator", checkpoint.path)
-        encoders_and_folder(problem, config, self.model_dir, self.data_dir)
-        self.problem = config["problem"]
+        encoders_and_folder(problem, config, self._model_dir, self._flags.data_dir)
+        self._problem = config["problem"]
         self.tokenization = tokenization_of_problem(problem, HParams.from_dict(config["hparams"]))
-        if self.plot == "":
+        if self._flags.reference and not self.plot:
             self.plot = self._path("scores.png")
-        used = {**problem.decode_defaults, **self.search}
+        used = {**problem.decode_defaults, **self._search}
         settings = {
-            "model_dir": self.model_dir if files.is_remote(self.model_dir) else os.path.abspath(self.model_dir),
-            "source_sha256": hashlib.sha256("\n".join(self.source).encode()).hexdigest(),
+            "model_dir": self._model_dir if files.is_remote(self._model_dir) else os.path.abspath(self._model_dir),
+            "source_sha256": hashlib.sha256("\n".join(self._source).encode()).hexdigest(),
             **{name: used.get(name, getattr(SearchOptions, name)) for name in ("beam_size", "alpha")},
         }
         noted = self._path("settings.json")
-        is_begun = files.exists(noted) and resumable.find(self.folder, resumable.TRANSLATIONS)
+        is_begun = files.exists(noted) and resumable.find(self._folder, resumable.TRANSLATIONS)
         if found := Request(settings, files.read_json(noted) if is_begun else settings, settings).first:
             raise UserError(
-                f"--translations_dir={self.folder}: the translations there were made with "
+                f"--translations_dir={self._folder}: the translations there were made with "
                 f"{found.name}={found.there}, but you requested {found.asked}. Choose another folder. If both mean "
                 f"the same, delete {noted} instead."
             )
-        steps = [file.step for file in resumable.find(self.model_dir, resumable.CHECKPOINTS)]
+        steps = [file.step for file in resumable.find(self._model_dir, resumable.CHECKPOINTS)]
+        texts = {"--source": self._flags.source, "--reference": self._flags.reference}
         files.check_outputs(
-            {"--source": self.source_path, "--reference": self.references, "the model's": run_files(self.model_dir)},
+            texts | {"the model's": run_files(self._model_dir)},
             {"--plot": self.plot, "--translations_dir": [self._path(ending) for ending in (*_WRITTEN, *steps)]},
         )
-        files.make_folder(self.folder)
-        files.check_writable(self.folder)
+        files.make_folder(self._folder)
+        files.check_writable(self._folder)
         files.write_json(noted, settings)
-        flags_file = os.path.join(self.model_dir, "flags.txt")
+        flags_file = os.path.join(self._model_dir, "flags.txt")
         if files.exists(flags_file):  # as in tensor2tensor, t2t-bleu reads the start of the run from this file's time
             seconds = status(flags_file).modified_ns / 1e9
             files.write_bytes(self._path("flags.txt"), files.read_bytes(flags_file), seconds)
 
     def _path(self, ending):
-        return os.path.join(self.folder, f"{self.problem}-{ending}")
+        return os.path.join(self._folder, f"{self._problem}-{ending}")
 
     def _check_old(self, path, checkpoint):
-        read_translation(path, self.source_path, len(self.source), "Delete the translation to translate again.")
+        read_translation(path, self._flags.source, len(self._source), "Delete the translation to translate again.")
         if self._is_old(checkpoint):
             LOGGER.warning(f"{path}: older than its checkpoint. Delete the file to translate again.")
 
@@ -175,7 +155,7 @@ class CheckpointTranslations:
         try:
             if (config := read_config_of(checkpoint.path)) != self._config:  # the first one, or that of a new run
                 gpus_as_needed()  # leaves GPU memory to a running trainer
-                self._translator, self._config = Translator.load(checkpoint.path, self.data_dir), config
+                self._translator, self._config = Translator.load(checkpoint.path, self._flags.data_dir), config
             else:
                 restore_weights(checkpoint.path, self._translator.model)
         except UserError as error:
@@ -188,10 +168,10 @@ class CheckpointTranslations:
         from t2t_lite.decoding.command.decode_hparams import DecodeHParams
         from t2t_lite.decoding.command.lines import LineTranslator
 
-        progress = Progress(f"step {checkpoint.step}", f"{unit_of(self._translator.problem)}s", len(self.source))
-        settings = DecodeHParams(self._translator.search_options(self.search))
-        lines = LineTranslator(self._translator, settings, self.source_path)
-        outputs, _ = lines.outputs(self.source, on_progress=progress.add)
+        progress = Progress(f"step {checkpoint.step}", f"{unit_of(self._translator.problem)}s", len(self._source))
+        settings = DecodeHParams(self._translator.search_options(self._search))
+        lines = LineTranslator(self._translator, settings, self._flags.source)
+        outputs, _ = lines.outputs(self._source, on_progress=progress.add)
         progress.done()
         files.write_bytes(path, "".join(line + "\n" for line in outputs).encode(), checkpoint.seconds)
         LOGGER.info(f"written: {path}")

@@ -18,6 +18,7 @@ from t2t_lite.errors import LOGGER, UserError, counted
 from t2t_lite.extras.translate_all import decoder_command
 from t2t_lite.settings.ranges import ALPHA, BEAM_SIZE, COUNT, MINUTES
 from t2t_lite.settings.search_options import SearchOptions
+from t2t_lite.visualization.drawing import check_picture
 
 
 def define_flags(flags):
@@ -51,6 +52,8 @@ def check(flags):
     """Raises `UserError` if a flag is missing or out of range."""
     require(flags, "model_dir", "source", "translations_dir")
     decoder_command.check(flags.decoder_command)
+    if flags.plot:
+        check_picture("--plot", flags.plot)
 
 
 def run(flags):
@@ -59,20 +62,7 @@ def run(flags):
     from t2t_lite.files import resumable
 
     source, references = _read(flags)
-    search = {"beam_size": flags.beam_size, "alpha": flags.alpha}
-    translations = CheckpointTranslations(
-        flags.model_dir,
-        flags.source,
-        source,
-        flags.translations_dir,
-        {name: value for name, value in search.items() if value is not None},
-        data_dir=flags.data_dir,
-        usr_dir=flags.t2t_usr_dir,
-        names={name: flags[name].value for name in ("problem", "model", "hparams_set")},
-        command=None if flags.decoder_command == decoder_command.DEFAULT else flags.decoder_command,
-        references=flags.reference,
-        plot=flags.plot or ("" if flags.reference else None),
-    )
+    translations = CheckpointTranslations(flags, source)
     scored = {}
     for checkpoint in resumable.follow(flags.model_dir, resumable.CHECKPOINTS, flags.min_steps, flags.wait_minutes):
         path = translations.translate(checkpoint)

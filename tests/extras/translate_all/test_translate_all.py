@@ -10,8 +10,9 @@ import types
 
 import pytest
 
+from t2t_lite.bin import _app
 from t2t_lite.decoding.translator import Translator
-from t2t_lite.evaluation.scores import Score, corpus_scores
+from t2t_lite.evaluation.scores import Score
 from t2t_lite.extras.translate_all import decoder_command, t2t_translate_all
 from t2t_lite.extras.translate_all.checkpoint_translations import CheckpointTranslations
 from t2t_lite.files import resumable
@@ -51,6 +52,14 @@ def expected(trained, tmp_path):
     (tmp_path / "src.en").write_text("".join(f"{line}\n" for line in SOURCE))
     (tmp_path / "ref.de").write_text("".join(f"{line}\n" for line in expected[200]))
     return expected
+
+
+def translations(*words):
+    """Returns what the command makes of its flags to translate `SOURCE`."""
+    flags = _app.Flags()
+    t2t_translate_all.define_flags(flags)
+    flags.parse(words)
+    return CheckpointTranslations(flags.values, SOURCE)
 
 
 def test_every_checkpoint_is_translated_scored_and_drawn(call_command, expected, tmp_path):
@@ -128,7 +137,7 @@ def test_a_bleu_is_noted_once_for_each_checkpoint_and_text(tmp_path):
     translation = tmp_path / "None-300"
 
     def note(source, score):
-        noted = CheckpointTranslations(str(tmp_path), source, [], str(tmp_path), {})
+        noted = translations(f"--model_dir={tmp_path}", f"--source={source}", f"--translations_dir={tmp_path}")
         noted.note(checkpoint, Score(score, "nrefs:1|case:mixed"))
 
     translation.touch()
@@ -152,10 +161,10 @@ def test_a_bleu_is_noted_once_for_each_checkpoint_and_text(tmp_path):
 
 def test_a_run_that_replaces_another_translates_with_its_own_settings(expected, tmp_path):
     """Its weights fit the model of the other one."""
-    made = CheckpointTranslations(str(tmp_path / "run"), "src.en", SOURCE, str(tmp_path / "out"), {"beam_size": 1})
-    path = tmp_path / "run/hparams.json"
+    folders = f"--model_dir={tmp_path}/run", f"--translations_dir={tmp_path}/out"
+    made, path = translations(*folders, "--source=src.en", "--beam_size=1"), tmp_path / "run/hparams.json"
     config = json.loads(path.read_text())
-    for checkpoint in resumable.find(made.model_dir, resumable.CHECKPOINTS):
+    for checkpoint in resumable.find(str(tmp_path / "run"), resumable.CHECKPOINTS):
         made.translate(checkpoint)
         config["hparams"]["multiply_embedding_mode"] = "none"
         path.write_text(json.dumps(config))
@@ -335,10 +344,8 @@ def test_a_folder_without_permission(call_command, assert_user_error, expected, 
 
 
 def test_the_best_of_several_scores():
-    references = ["the red house is old", "a small green tree grows"]
-    names = {"bad": ["no", "nothing"], "better": ["the red", "a small"], "same": ["the red", "a small"]}
-    scored = {key: corpus_scores(texts, references, ["bleu", "chrf"]) for key, texts in names.items()}
-    scored["bad"] = scored["bad"] | {"bleu": scored["better"]["bleu"]}  # on a tie, chrF decides; then the order
-    assert t2t_translate_all.best_of(scored) == "better"
-    scored = {key: corpus_scores(texts, references, ["ter"]) for key, texts in names.items()}
-    assert t2t_translate_all.best_of(scored) == "better"
+    """On a tie, chrF decides; then the order."""
+    scores = {"bad": (30.0, 40.0), "better": (30.0, 50.0), "same": (30.0, 50.0), "worst": (29.0, 90.0)}
+    found = {key: {"bleu": Score(bleu, ""), "chrf": Score(chrf, "")} for key, (bleu, chrf) in scores.items()}
+    assert t2t_translate_all.best_of(found) == "better"
+    assert t2t_translate_all.best_of({key: {"ter": Score(ter, "")} for key, (_, ter) in scores.items()}) == "bad"
