@@ -108,13 +108,10 @@ def _prompts(given):
     prompt = given.get("prompt")
     if isinstance(prompt, str) or _are_ids(prompt, at_least=1):
         return (prompt,)
-    if not (isinstance(prompt, list) and prompt and (all(map(_are_ids, prompt)) or _are_texts(prompt))):
+    are_texts = isinstance(prompt, list) and all(isinstance(one, str) for one in prompt)
+    if not (isinstance(prompt, list) and prompt and (are_texts or all(map(_are_ids, prompt)))):
         raise Refusal("prompt: expected a text, a list of texts, a list of ids, or a list of lists of ids.")
     return tuple(prompt)
-
-
-def _are_texts(values):
-    return all(isinstance(value, str) for value in values)
 
 
 def _are_ids(values, at_least=0):

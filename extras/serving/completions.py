@@ -264,10 +264,10 @@ class EventStream:
 
     def __init__(self, completion, on_end):
         self._completion, self._on_end, self._code = completion, on_end, "CANCELLED"
-        self._events = completion.events()
+        events = completion.events()
         try:
             # The first event is computed before the HTTP status is sent, so that an error can set the status.
-            self._first = [next(self._events)]
+            self._events = itertools.chain([next(events)], events)
         except BaseException:
             completion.close()
             raise
@@ -277,7 +277,7 @@ class EventStream:
 
     def __next__(self):
         try:
-            event = self._first.pop() if self._first else next(self._events, None)
+            event = next(self._events, None)
         except Refusal as refusal:
             self._code, self._events = refusal.code, iter(())
             return _event(error_of(refusal.message, refusal.code))

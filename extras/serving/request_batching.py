@@ -33,15 +33,13 @@ class Batcher:
         most_rows: int, maximum number of rows in a call. A larger request is split if its rows are independent.
         num_threads: int.
         wait: float, seconds without a new request after which a partly filled batch is computed.
-        on_batch: None, or a function called after each call with (number of rows, list of the seconds that each request
-            waited, duration of the call in seconds).
-        most_waiting: int, maximum number of waiting rows; a single request may have more. If None, there is no limit.
+        on_batch: function called after each call with (number of rows, list of the seconds that each request waited,
+            duration of the call in seconds).
+        most_waiting: int, maximum number of waiting rows; a single request may have more.
     """
 
-    def __init__(self, most_rows, num_threads, wait=0.003, on_batch=None, most_waiting=None):
-        self._most_rows, self._wait = most_rows, wait
-        self._most_waiting = math.inf if most_waiting is None else most_waiting
-        self._on_batch = on_batch or (lambda rows, waits, seconds: None)
+    def __init__(self, most_rows, num_threads, wait=0.003, on_batch=lambda *_: None, most_waiting=math.inf):
+        self._most_rows, self._wait, self._on_batch, self._most_waiting = most_rows, wait, on_batch, most_waiting
         self._requests = collections.deque()  # requests with rows that no thread has taken, in order of their turns
         self._changed = threading.Condition()
         for _ in range(num_threads):

@@ -82,7 +82,7 @@ class RestServer:
                     start_response("200 OK", [*completions.HEADERS, *headers])
                     return answer
             elif (method, path) == ("GET", MODELS_PATH):
-                answer = self._models()
+                answer = to_json(completions.models_of(self._versions.name, self._versions.find()[1].created))
             elif (api := self._apis.get(path)) and method == api.paths[path]:
                 request = self._read(environ, start, functools.partial(api.read, path)) if method == "POST" else None
                 answer = api.answer(path, request, _abandonment(environ))
@@ -179,9 +179,6 @@ class RestServer:
         self._metrics.add_latency(self._versions.name, call, time.perf_counter() - start)
         return answer
 
-    def _models(self):
-        return to_json(completions.models_of(self._versions.name, self._versions.find()[1].created))
-
     def _status(self, name, version):
         if name != self._versions.name:
             raise Refusal(f"Could not find any versions of model {name}", "NOT_FOUND")
@@ -269,10 +266,8 @@ class RestServer:
         return body
 
     def _too_long(self, body):
-        return Refusal(
-            f"the body {body}; the limit is {self._longest_body:,} bytes. Send fewer texts per request",
-            "PAYLOAD_TOO_LARGE",
-        )
+        limit = f"the limit is {self._longest_body:,} bytes. Send fewer texts per request"
+        return Refusal(f"the body {body}; {limit}", "PAYLOAD_TOO_LARGE")
 
     def _find(self, name, version):
         if name != self._versions.name:

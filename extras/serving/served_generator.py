@@ -94,7 +94,8 @@ class ServedGenerator:
                 stream = self._generator.stream(end, **options)
             except UserError as error:
                 raise Refusal(f"prompt: {str(error).removeprefix('prompt 1: ')}") from None
-            self._limit_traces()
+            if self._generator.searcher.num_compiled >= _MOST_TRACED:  # clients may send any combination of settings
+                self._generator.searcher.forget_functions()
         stream.truncated |= len(end) < len(prompt)
         return stream
 
@@ -137,8 +138,3 @@ class ServedGenerator:
     def text_after(self, ids, i):
         """Returns the text that the id `i` adds to the text of the preceding `ids`."""
         return "" if i == EOS_ID else continuation(self._encoder, ids, [i])
-
-    def _limit_traces(self):
-        """Drops all traced steps if there are too many, because clients may send any combination of settings."""
-        if self._generator.searcher.num_compiled >= _MOST_TRACED:
-            self._generator.searcher.forget_functions()

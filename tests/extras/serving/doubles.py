@@ -3,6 +3,7 @@
 import dataclasses
 import io
 import json
+import math
 import threading
 
 import numpy as np
@@ -133,7 +134,7 @@ class EchoSearch:
         return options.extra_length
 
 
-def rest_server(generator=None, most_streams=2, most_waiting=None, origins=(), versions=None, apis=()):
+def rest_server(generator=None, most_streams=2, most_waiting=math.inf, origins=(), versions=None, apis=()):
     """Returns the application; `metrics` is its ServerMetrics."""
     metrics, batcher = ServerMetrics(), Batcher(MOST_ROWS, 1, most_waiting=most_waiting)
     limits = MOST_ROWS, LONGEST_BODY
