@@ -7,7 +7,7 @@ from t2t_lite.errors import LOGGER
 from t2t_lite.evaluation.ter_options import TER_OPTIONS, check_ter_options
 from t2t_lite.settings.ranges import MINUTES, Choices, Range, settings_of
 
-_OF_LANGUAGE = "depends on the target language (13a for languages with spaces)"
+_BY_LANGUAGE = "depends on the target language (13a for languages with spaces)"
 
 
 def define_settings(flags, settings, prefix="", names=None):
@@ -69,7 +69,7 @@ def define_evaluation_flags(flags):
     flags.no_effect("eval_run_autoregressive", "every evaluation translates autoregressively anyway", is_bool=True)
 
 
-def define_tokenization(flags, default=_OF_LANGUAGE):
+def define_tokenization(flags, default=_BY_LANGUAGE):
     """Declares --tokenization; `default` is the description of the flag's default in --help."""
     flags.DEFINE_string(
         "tokenization",
@@ -78,7 +78,7 @@ def define_tokenization(flags, default=_OF_LANGUAGE):
     )
 
 
-def define_score_flags(flags, default=_OF_LANGUAGE):
+def define_score_flags(flags, default=_BY_LANGUAGE):
     """Declares the flags of commands that score against reference files; for `default` see `define_tokenization`."""
     flags.DEFINE_paths(
         "reference", None, "File of reference translations, one per line; a,b,… for several references of each line."

@@ -47,7 +47,7 @@ def check(flags):
     """Raises `UserError` for mistakes that can be found without heavy imports; sets the default of --output."""
     _trained.check(flags)
     every = modes()
-    if flags.text is None and not any(mode.asked(flags) for mode in every.values()):
+    if flags.text is None and not any(mode.selected_by(flags) for mode in every.values()):
         raise UserError(f"expected {' or '.join(mode.name for mode in every.values())}.")
     mode = chosen_mode(flags, every)
     check_mode(flags, mode, every)
@@ -102,7 +102,7 @@ def _sentence(flags, answerer):
 
 _TEXT = Mode(
     "--text", ("text", "target", "kind", "view", "layer", "heads", "word", "whole_words"), run=_sentence,
-    asked=lambda flags: flags.text is not None, check=lambda flags: check_picture(flags, "attention"),
+    selected_by=lambda flags: flags.text is not None, check=lambda flags: check_picture(flags, "attention"),
 )  # fmt: skip
 
 

@@ -98,8 +98,8 @@ def _prepare(flags):
     if config is None:
         raise UserError(f"--model_dir={flags.model_dir}: no hparams.json. Expected the --output_dir of t2t-trainer.")
     parent, name = os.path.split(os.path.abspath(flags.output_dir))
-    of_trainer = [flags.output_dir, *([parent] if name == "best" else [])]
-    if any(files.exists(os.path.join(folder, "train.log")) for folder in of_trainer):
+    trainer_folders = [flags.output_dir, *([parent] if name == "best" else [])]
+    if any(files.exists(os.path.join(folder, "train.log")) for folder in trainer_folders):
         raise UserError(
             f"--output_dir={flags.output_dir}: averages would overwrite checkpoints of t2t-trainer. Choose another "
             "folder."
@@ -112,8 +112,8 @@ def _prepare(flags):
             f"--output_dir={flags.output_dir} holds averages of another run or of a run with other settings. Choose "
             "another folder."
         )
-    found = [resumable.find(folder, resumable.CHECKPOINTS) for folder in (flags.model_dir, flags.output_dir)]
-    newest, average = (of_folder[-1].step if of_folder else 0 for of_folder in found)
+    checkpoints = [resumable.find(folder, resumable.CHECKPOINTS) for folder in (flags.model_dir, flags.output_dir)]
+    newest, average = (files_of_folder[-1].step if files_of_folder else 0 for files_of_folder in checkpoints)
     if average > newest:  # other commands use the newest average
         raise UserError(
             f"--output_dir={flags.output_dir} holds an average of step {average}, but the newest checkpoint in "

@@ -77,8 +77,8 @@ def _score_file(flags, references, how):
         for name, path in sources.items()
         if path
     }
-    of_parts = {"by_length": flags.by_length, "worst": flags.worst, "worst_by": flags.worst_by}
-    scores_report = score_report.make_report(paths, references, **texts, **how, **of_parts)
+    part_options = {"by_length": flags.by_length, "worst": flags.worst, "worst_by": flags.worst_by}
+    scores_report = score_report.make_report(paths, references, **texts, **how, **part_options)
     print(
         json.dumps(scores_report, ensure_ascii=False, indent=1)
         if flags.json
@@ -86,8 +86,8 @@ def _score_file(flags, references, how):
     )
 
 
-_OF_A_FILE = ("translation", "baseline", "by_length", "worst")
-_MODES = {"file": Mode("--translation", _OF_A_FILE, ("translation", "reference"), _score_file)}
+_FILE_FLAGS = ("translation", "baseline", "by_length", "worst")
+_MODES = {"file": Mode("--translation", _FILE_FLAGS, ("translation", "reference"), _score_file)}
 
 
 main = _app.command("t2t-bleu", define_flags, run, check)

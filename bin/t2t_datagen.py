@@ -68,12 +68,12 @@ def run(flags):
 def _generate(flags, names, data_dir):
     from t2t_lite.data.named_problems import generate_problems
 
-    own, settings = (
+    own_values, settings = (
         {name: flags[name].value for name in names_of if flags[name].present}
         for names_of in (OWN_FLAGS, settings_of(GenerationSettings))
     )
     attributes = [part.attributes(flags) for part in commands.parts("t2t-datagen") if hasattr(part, "attributes")]
-    generate_problems(names, data_dir, flags.tmp_dir, own, dict(collections.ChainMap(settings, *attributes)))
+    generate_problems(names, data_dir, flags.tmp_dir, own_values, dict(collections.ChainMap(settings, *attributes)))
 
 
 main = _app.command("t2t-datagen", define_flags, run, check)

@@ -60,7 +60,7 @@ def define_flags(flags):
                       "by tabs; json: one line of JSON per input line, with tokens and their scores.")  # fmt: skip
     flags.DEFINE_path("prefix_file", "", "File of prefixes, one per input line, with which the outputs must begin.")
     flags.DEFINE_path("alignments_file", "", "File for word alignments, such as 0-0 1-2, one line per input line.")
-    for teller in flag_checks.TOLD.values():
+    for teller in flag_checks.TELLERS.values():
         flags.DEFINE_path(teller.flag, "", teller.help)
     flags.DEFINE_enum("mbr", None, ["chrf", "bleu"], "Minimum Bayes risk decoding: sample num_samples=32 outputs per "
                       "line and write the output that this measure finds most similar to the others.")  # fmt: skip
@@ -91,12 +91,12 @@ def define_flags(flags):
 def check(flags):
     """Raises `UserError` for mistakes that can be found without heavy imports."""
     _trained.check(flags)
-    asked = flag_checks.asked(flags)
+    request = flag_checks.decode_request(flags)
     if flags.decode_shards == 1 and "shards" not in flags.decode_hparams:
         inputs = [name for name in flag_checks.INPUTS if name != "decode_from_file" or flags[name].value != "-"]
         _app.require_files(flags, *inputs)
     # When records are decoded, the files' names begin with --decode_to_file, and a missing folder is created.
-    outputs = ["decode_to_file"] * (asked.mode != "records") + [*flag_checks.LINE_FILES]
+    outputs = ["decode_to_file"] * (request.mode != "records") + [*flag_checks.LINE_FILES]
     _app.require_folders(flags, *outputs, "features_file")
     _app.refuse_packed(flags, *outputs)
 
@@ -104,50 +104,50 @@ def check(flags):
 def run(flags):
     """Decodes, scores or tunes, as the flags request."""
     check_tokenization(flags)
-    asked = flag_checks.asked(flags).of_model(_trained.find(flags))
-    job = _job(asked)
+    request = flag_checks.decode_request(flags).of_model(_trained.find(flags))
+    job = _job(request)
     from t2t_lite.corpora.catalogs import is_catalog
     from t2t_lite.data.problem import DatasetSplit
     from t2t_lite.decoding.command import decode_catalogs, decode_files, decode_records, tuning
 
-    split = DatasetSplit.TEST if asked["eval_use_test_set"] else DatasetSplit.EVAL
-    source, output, reference = asked["decode_from_file"], asked["decode_to_file"], asked["decode_reference"]
-    match asked.mode:
+    split = DatasetSplit.TEST if request["eval_use_test_set"] else DatasetSplit.EVAL
+    source, output, reference = request["decode_from_file"], request["decode_to_file"], request["decode_reference"]
+    match request.mode:
         case "tune":
-            print("\n".join(tuning.tune_search(job, asked["tune"], split, source, reference)))
+            print("\n".join(tuning.tune_search(job, request["tune"], split, source, reference)))
         case "decode_interactive":
             decode_files.interact(job)
         case "score_file":
-            decode_files.score_file(job, asked["score_file"], output or "-")
+            decode_files.score_file(job, request["score_file"], output or "-")
         case "features_file":
             from t2t_lite.decoding.command.features import write_features
 
-            write_features(job, source, asked["features_file"], **_trained.features_options(flags))
+            write_features(job, source, request["features_file"], **_trained.features_options(flags))
         case "decode_from_file":
             translate = decode_catalogs.translate_catalog if is_catalog(source) else decode_files.translate_file
-            translate(job, source, output, reference, asked["prefix_file"])
+            translate(job, source, output, reference, request["prefix_file"])
         case "records":
             decode_records.translate_records(job, split, output)
         case "stream":
             decode_files.translate_stdin(job, output or "-")
 
 
-def _job(asked):
-    """Returns the DecodingJob for the checked flags, an `Asked`."""
+def _job(request):
+    """Returns the DecodingJob for the checked flags, a `DecodeRequest`."""
     from t2t_lite.decoding.command.job import DecodingJob
     from t2t_lite.training.distribution import choose_devices
 
-    where = asked.given("worker_gpu", "logical_cpus")
+    where = request.given("worker_gpu", "logical_cpus")
     devices, description = choose_devices(**where)
     if where:
         LOGGER.info(description)
-    told = {name: asked[teller.flag] for name, teller in flag_checks.TOLD.items() if asked[teller.flag]}
-    options = asked.given(
+    told_files = {name: request[teller.flag] for name, teller in flag_checks.TELLERS.items() if request[teller.flag]}
+    options = request.given(
         "data_dir", "long_input", "split_sentences", "on_error", "n_best_format", "mbr", "tokenization",
         "alignments_file", "keep_timestamp", "compute_dtype",
     )  # fmt: skip
-    inputs = {f"--{name}": asked[name] for name in flag_checks.INPUTS}
-    return DecodingJob(asked.runs, asked.settings, devices=devices, told_files=told, inputs=inputs, **options)
+    inputs = {f"--{name}": request[name] for name in flag_checks.INPUTS}
+    return DecodingJob(request.runs, request.settings, devices=devices, told_files=told_files, inputs=inputs, **options)
 
 
 main = _app.command("t2t-decoder", define_flags, run, check)

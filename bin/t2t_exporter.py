@@ -71,7 +71,7 @@ def _check_settings(flags, settings, fixed, effective):
         )
     if ignored := [name for name in assigned if name in fixed and name not in effective]:
         LOGGER.warning(f"--decode_hparams: {', '.join(ignored)}: no effect with --format={flags.format}.")
-    flag_checks.check(flag_checks.Asked(settings=settings, text=flags.decode_hparams))
+    flag_checks.check(flag_checks.DecodeRequest(settings=settings, text=flags.decode_hparams))
 
 
 def run(flags):

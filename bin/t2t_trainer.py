@@ -26,8 +26,8 @@ def run(flags):
 def main(argv=None):
     """Runs the command; returns its exit status."""
     in_cluster = argv is None and os.environ.get("TF_CONFIG")
-    what = _run_in_cluster if in_cluster else run
-    return _app.main("t2t-trainer", define_flags, what, argv, check=check)
+    function = _run_in_cluster if in_cluster else run
+    return _app.main("t2t-trainer", define_flags, function, argv, check=check)
 
 
 def _run_in_cluster(flags):

@@ -16,10 +16,10 @@ def changed(hparams, own=None, sizes=None, **changes):
         layers, hidden_size, num_heads = sizes
         changes |= {"num_hidden_layers": layers, "hidden_size": hidden_size, "num_heads": num_heads}
         changes["filter_size"] = 4 * hidden_size
-    made = hparams.override_from_dict(changes)
+    copy = hparams.override_from_dict(changes)
     for name, value in (own or {}).items():
-        made.add_hparam(name, value)
-    return made
+        copy.add_hparam(name, value)
+    return copy
 
 
 def of_gpt_and_bert(own=None, **changes):

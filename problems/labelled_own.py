@@ -63,8 +63,8 @@ class ClassifyOwn(OwnCorpus, Text2ClassProblem):
                 f"{where}: the labels {several([*map(shown, alike)])} differ only in case or Unicode form, but are "
                 "different classes."
             )
-        for split, found in counts.items():
-            if missing := train.keys() - found:
+        for split, classes in counts.items():
+            if missing := train.keys() - classes:
                 LOGGER.warning(
                     f"--{FLAGS[split]}: {self.paths_of(split)}: evaluations cannot measure labels without an example: "
                     f"{several([*map(shown, sorted(missing))])}."

@@ -165,14 +165,14 @@ class OwnCorpus(OwnProblem, Text2TextProblem):
         for facts in self.files_of(split):
             yield from read_table(facts["path"], self.layout, self.on_bad_line)
 
-    def enough_labels(self, labels, what):
+    def enough_labels(self, labels, kind):
         """Returns the labels, sorted. Raises `UserError` unless the training files have 2 to 10,000 labels."""
-        found = sorted(set(labels))
-        if not 2 <= len(found) <= _MOST_LABELS:
+        distinct = sorted(set(labels))
+        if not 2 <= len(distinct) <= _MOST_LABELS:
             raise UserError(
-                f"{self.paths_of(DatasetSplit.TRAIN)}: {counted(len(found), what)}. Expected 2 to {_MOST_LABELS:,}."
+                f"{self.paths_of(DatasetSplit.TRAIN)}: {counted(len(distinct), kind)}. Expected 2 to {_MOST_LABELS:,}."
             )
-        return found
+        return distinct
 
     # Methods for the files in the data folder.
 

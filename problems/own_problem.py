@@ -94,12 +94,12 @@ class OwnProblem(Problem):
             raise TypeError(
                 f"{self.name}: configure has no argument {', '.join(sorted(wrong))}. Expected {', '.join(self.flags)}."
             )
-        of_splits = zip(FLAGS.items(), (train_files, dev_files, test_files), strict=True)
-        paths = {split: SETTINGS[flag].typed(of_split) or [] for (split, flag), of_split in of_splits}
+        files_by_split = zip(FLAGS.items(), (train_files, dev_files, test_files), strict=True)
+        paths = {split: SETTINGS[flag].typed(split_files) or [] for (split, flag), split_files in files_by_split}
         self.check_files(paths)
         values = {name: SETTINGS[name].typed(given.get(name)) for name in self.flags}
         named = {split: self._files(split, paths[split]) for split in paths if paths[split]}
-        described = {split: describe_files(split, of_split) for split, of_split in named.items()}
+        described = {split: describe_files(split, split_files) for split, split_files in named.items()}
         values |= {"problem": self.name, "files": described}
         self.check_settings(values, paths)
         defaults = {key: setting.default for key, setting in self.settings.items()}
@@ -109,10 +109,10 @@ class OwnProblem(Problem):
 
     def _files(self, split, paths):
         """Returns the given paths, with each folder replaced by the files in it."""
-        found = []
+        files_of_paths = []
         for path in paths:
             if not (self.file_endings and files.is_folder(path)):
-                found.append(path)
+                files_of_paths.append(path)
                 continue
             every, endings = files.find_files(path, ("",)), " or ".join(self.file_endings)
             inside = [name for name in every if name.lower().endswith(self.file_endings)]
@@ -125,8 +125,8 @@ class OwnProblem(Problem):
                     f"--{FLAGS[split]}: {path}: skipped {counted(len(others), 'file')} without the ending {endings}, "
                     f"such as {others[0]}."
                 )
-            found += inside
-        return found
+            files_of_paths += inside
+        return files_of_paths
 
     def check_files(self, paths):
         """Raises `UserError` unless files are given for all `required_splits`; `paths` is {split: list of paths}."""

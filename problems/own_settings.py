@@ -134,8 +134,8 @@ def own_settings(*settings, problem="", **defaults):
         _MODULES.names()
     settings = [SETTINGS[one] if isinstance(one, str) else one for one in settings]
     settings += [one for one in SETTINGS.values() if problem in one.problems]
-    found = {one.name: one for one in settings}
-    return found | {key: dataclasses.replace(found[key], default=default) for key, default in defaults.items()}
+    by_name = {one.name: one for one in settings}
+    return by_name | {key: dataclasses.replace(by_name[key], default=default) for key, default in defaults.items()}
 
 
 # used only to import the modules that declare settings

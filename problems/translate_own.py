@@ -59,9 +59,9 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
 
     def _check_tables(self, values, paths):
         chooses_columns = values["columns"] or values["header"] is not None
-        given = "--columns, --header" if chooses_columns else "--separator" if values["separator"] else None
-        if given and not {*map(kind, paths)}.intersection(TABLES):
-            raise UserError(f"{given}: only for .tsv, .csv and .jsonl files, but none are given. Remove these flags.")
+        flags = "--columns, --header" if chooses_columns else "--separator" if values["separator"] else None
+        if flags and not {*map(kind, paths)}.intersection(TABLES):
+            raise UserError(f"{flags}: only for .tsv, .csv and .jsonl files, but none are given. Remove these flags.")
         super()._check_tables(values, paths)
 
     def check_settings(self, values, paths):
@@ -142,8 +142,8 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
     @property
     def substitution(self):
         """The substitution that a setting of an extra defines, or None; see `Problem.substitution`."""
-        made = (setting.substitution((self._config or {}).get(name)) for name, setting in self.settings.items())
-        return next(filter(None, made), None)
+        offers = (setting.substitution((self._config or {}).get(name)) for name, setting in self.settings.items())
+        return next(filter(None, offers), None)
 
     @property
     def dataset_splits(self):
@@ -195,11 +195,11 @@ class TranslateOwn(OwnCorpus, TranslateProblem):
         tell = functools.partial(self._tell_once, f"{self.name}: {FILE_TAGS[dataset_split]}")
         return self.substitution.pairs(pairs, is_training, tell)
 
-    def _tell_once(self, what, message):
+    def _tell_once(self, subject, message):
         """Logs a message only in the first pass over a split, since the vocabulary needs another pass."""
-        if what not in self._told:
-            self._told.add(what)
-            LOGGER.info(f"{what}: {message}")
+        if subject not in self._told:
+            self._told.add(subject)
+            LOGGER.info(f"{subject}: {message}")
 
     def _warn_of_equal_sides(self):
         for split in self.config["files"]:

@@ -21,28 +21,28 @@ def main(argv=None):
 
     Without a word, the commands are listed. An unknown word is an error with status 2.
     """
-    own, argv = argv is None, sys.argv[1:] if argv is None else list(argv)
+    is_script, argv = argv is None, sys.argv[1:] if argv is None else list(argv)
     if not argv or argv[0] in ("--help", "-h", "help"):
         print(_help())
         return 0
     if argv[0] in ("--version", "-V", "version"):
         print(f"t2t_lite {t2t_lite.__version__}")
         return 0
-    paths, found = commands.paths(), None
+    paths, module = commands.paths(), None
     name = _PREFIX + argv[0].removeprefix(_PREFIX).removeprefix("t2t_").replace("_", "-")
     if name not in paths:
         try:
-            found = commands.module_of_user(name, _usr_dir(argv))
+            module = commands.module_of_user(name, _usr_dir(argv))
             close = nearest(name, paths, end=" ")
             message = f"{shown(argv[0])} is not a command. {close}List all commands: python -m t2t_lite"
         except UserError as error:
             message = str(error)
-        if not found:
+        if not module:
             print(f"t2t_lite: error: {printable(message)}", file=sys.stderr)
             return 2
-    if own:  # the command reads its arguments as if run by its own script; in a cluster, it may end this process
+    if is_script:  # the command reads its arguments as if run by its own script; in a cluster, it may end this process
         sys.argv = [name, *argv[1:]]
-    return (found or commands.module(name)).main(None if own else argv[1:])
+    return (module or commands.module(name)).main(None if is_script else argv[1:])
 
 
 def _usr_dir(argv):

@@ -9,7 +9,7 @@ LOGGER = logging.getLogger("t2t_lite")
 # Control characters, halves of surrogate pairs, and characters that change the writing direction.
 _NOT_FOR_TERMINALS = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 # Matches the operation names that TensorFlow adds to its messages, since they do not help users.
-OF_GRAPH = re.compile(r"\{\{(?:function_)?node [^{}\n]*\}\} ?| \[Op:\w+\](?: name: ?)?")
+GRAPH_NODE = re.compile(r"\{\{(?:function_)?node [^{}\n]*\}\} ?| \[Op:\w+\](?: name: ?)?")
 
 
 class UserError(ValueError):
@@ -87,7 +87,7 @@ def printable(text):
 def first_line(error):
     """Returns the first line of an exception's message without its full stop, or the class name if it is empty."""
     text = str(getattr(error, "strerror", None) or getattr(error, "message", None) or error)
-    text = OF_GRAPH.sub("", text).strip()
+    text = GRAPH_NODE.sub("", text).strip()
     return text.splitlines()[0][:300].rstrip(".") if text else type(error).__name__
 
 

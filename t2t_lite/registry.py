@@ -26,8 +26,8 @@ def _check_problem(name, cls):
     if name.endswith(("_rev", "_copy")):
         raise UnknownName(f"problems: {name!r} cannot be registered: the suffixes _rev and _copy are reserved.")
     # Definitions in registered base classes have already been reported.
-    own = [*itertools.takewhile(lambda base: base is cls or "name" not in vars(base), cls.__mro__)]
-    if unread := [hook for hook in PROBLEM_HOOKS if any(hook in vars(base) for base in own)]:
+    bases = [*itertools.takewhile(lambda base: base is cls or "name" not in vars(base), cls.__mro__)]
+    if unread := [hook for hook in PROBLEM_HOOKS if any(hook in vars(base) for base in bases)]:
         LOGGER.warning(
             f"problems: {name}: defines {' and '.join(unread)}, which only tensor2tensor uses. Remove the "
             "definition, or rename it if your own methods use it."
@@ -269,18 +269,18 @@ def hparams(name: str | HParams) -> HParams:
         )
     function, earlier = Registries.hparams.get(name), next(COPIES)
     with located(f"hparams set {name}"):
-        made = function()
-    if not isinstance(made, HParams):
+        settings = function()
+    if not isinstance(settings, HParams):
         raise UserError(
-            f"hparams set {name}: its function in the module {function.__module__} returned {shown(made)}. Expected "
-            "HParams: end the function with `return hparams`."
+            f"hparams set {name}: its function in the module {function.__module__} returned {shown(settings)}. "
+            "Expected HParams: end the function with `return hparams`."
         )
-    if made.changed_copy > earlier:  # in tensor2tensor, these methods change the HParams themselves
+    if settings.changed_copy > earlier:  # in tensor2tensor, these methods change the HParams themselves
         raise UserError(
             f"hparams set {name}: parse() and override_from_dict() return a changed copy, which its function in the "
             f"module {function.__module__} ignores. Expected hparams = hparams.parse(…)."
         )
-    return made
+    return settings
 
 
 def ranged_hparams(name: str) -> Callable:

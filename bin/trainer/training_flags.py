@@ -20,7 +20,7 @@ from t2t_lite.training.settings import (
 
 # Settings of t2t-trainer that a run remembers, but that are not settings of the `Trainer`.
 _THREADS = ("inter_op_parallelism_threads", "intra_op_parallelism_threads")
-_OF_COMMAND = ("export_saved_model", *_THREADS)
+_COMMAND_FLAGS = ("export_saved_model", *_THREADS)
 # {schedule: description}; the names are tensor2tensor's (utils/trainer_lib.py).
 TRAINING_SCHEDULES = {
     "continuous_train_and_eval": "train, and evaluate at every checkpoint",
@@ -101,7 +101,7 @@ def trainer_settings(flags):
 
 def also_asked(flags):
     """Returns a dict of the remembered flags that `trainer_settings` lacks, or None if all have their defaults."""
-    values = {name: flags[name] for name in _OF_COMMAND if flags[name].present or flags[name].value}
+    values = {name: flags[name] for name in _COMMAND_FLAGS if flags[name].present or flags[name].value}
     return {name: flag.value for name, flag in values.items()} or None
 
 
@@ -122,7 +122,7 @@ def recall(flags, output_dir, earlier):
         UserError: a remembered value is invalid for its flag, or contradicts a given flag.
     """
     remembered = RememberedFlags(output_dir or "", earlier.get("plan", {}))
-    remembered.restore(flags, _OF_COMMAND)
+    remembered.restore(flags, _COMMAND_FLAGS)
     check_early_stopping(flags)
 
 

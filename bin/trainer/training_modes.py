@@ -22,7 +22,7 @@ TRAINING = ("export_saved_model", "allow_hparams_change")
 
 def modes():
     """Returns the command's modes, {name: Mode}; modes of extras come first."""
-    return commands.modes("t2t-trainer", _OWN)
+    return commands.modes("t2t-trainer", _MODES)
 
 
 def check(flags):
@@ -101,10 +101,10 @@ def prepare(flags):
     warn_of_idle_flags(flags, earlier)
 
 
-_OWN = {
+_MODES = {
     "evaluate": Mode(
         "--schedule=evaluate", ("eval_use_test_set", "random_seed", *TRAINING), run=evaluate_run,
-        asked=lambda flags: flags.schedule in EVALUATING_SCHEDULES, check=check_training,
+        selected_by=lambda flags: flags.schedule in EVALUATING_SCHEDULES, check=check_training,
     ),
     "train": Mode("training", ("random_seed", *TRAINING), run=train, check=check_training),
 }  # fmt: skip

@@ -45,9 +45,9 @@ def make_trainer(flags, output_dir, random_seed, *, changes=None, metric=None, s
     recall(flags, output_dir, earlier)
     settings, name = _begins_as(flags, earlier)
     model = model_name(flags.model or settings.get("model"), name, flags.hparams_set)
-    of_run = trainer_settings(flags)
+    run_settings = trainer_settings(flags)
     if metric:
-        of_run["evaluation"] = dataclasses.replace(of_run["evaluation"], best_checkpoint_metric=metric)
+        run_settings["evaluation"] = dataclasses.replace(run_settings["evaluation"], best_checkpoint_metric=metric)
     return Trainer(
         problem=name,
         model=model,
@@ -64,7 +64,7 @@ def make_trainer(flags, output_dir, random_seed, *, changes=None, metric=None, s
         also_asked=also_asked(flags),
         remembers=flags.schedule != "test",
         stop_when=stop_when,
-        **of_run,
+        **run_settings,
     )
 
 
@@ -93,14 +93,14 @@ def check_run(flags):
     if not name:
         raise UserError("missing --problem: --output_dir does not hold an earlier run, which would name it.")
     problem, model = registry.problem(name), flags.model or settings.get("model")
-    of_run = {"problem": name}
+    facts = {"problem": name}
     if model:  # otherwise the set or the task determines the model; finding it needs Keras
         flags.model = model = directory.model_name(model, name)  # so that `make_trainer` does not log it again
         registry.check_model(model)
-        of_run["model"] = model
-    directory.check_belongs(flags.output_dir, of_run)
-    of_run = {"output_dir": flags.output_dir, "allow_change": flags.allow_hparams_change} if earlier else {}
-    directory.check_known(settings, flags.hparams_set, hparams_changes(flags), **of_run)
+        facts["model"] = model
+    directory.check_belongs(flags.output_dir, facts)
+    facts = {"output_dir": flags.output_dir, "allow_change": flags.allow_hparams_change} if earlier else {}
+    directory.check_known(settings, flags.hparams_set, hparams_changes(flags), **facts)
     directory.warn_of_problem(problem, hparams_changes(flags))
     if flags.warm_start_from and not earlier:
         find_checkpoint(flags.warm_start_from)

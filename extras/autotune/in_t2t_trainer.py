@@ -74,7 +74,7 @@ MODES = {
             "export_saved_model": "Export the best trial with t2t-exporter afterwards.",
             "allow_hparams_change": "The trials of a search cannot change their hyperparameters.",
         },
-        asked=lambda flags: flags.hparams_range,
+        selected_by=lambda flags: flags.hparams_range,
         check=check,
         others=check_others,
     )

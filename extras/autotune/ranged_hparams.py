@@ -123,14 +123,14 @@ class RangedHParams:
         """
         if not self.ranges:
             raise UserError(f"{where}: no range is set. Expected calls such as rhp.set_float(name, min_val, max_val).")
-        for name, found in self.ranges.items():
+        for name, value_range in self.ranges.items():
             if name not in hparams:
                 answer = hparam_answer(name) or nearest(name, hparams.values())
                 raise UserError(f"{where}: {shown(name)} is not a hyperparameter. {answer}".rstrip())
             if name.startswith(_MEASURE):
                 raise UserError(f"{where}: {name} changes how a run is measured, so it cannot vary. Remove it.")
             with located(where):
-                _check_values(found, hparams.settings()[name])
+                _check_values(value_range, hparams.settings()[name])
 
     def _set_points(self, name, kind, points, length):
         self._check_length(name, length)
@@ -167,20 +167,20 @@ class RangedHParams:
             raise UserError(f"range of {name}: length={shown(length)}: hyperparameters have one value. Remove length.")
 
 
-def _check_values(found, declared):
+def _check_values(value_range, declared):
     """Raises `UserError` unless a hyperparameter allows all values of its range."""
-    if found.points:
-        for point in found.points:
+    if value_range.points:
+        for point in value_range.points:
             declared.typed(point)
         return
-    if found.kind == "float" and declared.kind is int:
-        raise UserError(f"{found.name}: its values are integers. Expected set_int or set_discrete.")
+    if value_range.kind == "float" and declared.kind is int:
+        raise UserError(f"{value_range.name}: its values are integers. Expected set_int or set_discrete.")
     if declared.kind not in (int, float) or isinstance(declared.limits, Choices):
-        raise UserError(f"{found.name}: its values are not numbers. Expected set_categorical.")
+        raise UserError(f"{value_range.name}: its values are not numbers. Expected set_categorical.")
     if isinstance(declared.limits, Range):  # the special values outside of the range cannot be bounds
         declared = dataclasses.replace(declared, limits=dataclasses.replace(declared.limits, also=()))
-    declared.typed(found.least)
-    declared.typed(found.most)
+    declared.typed(value_range.least)
+    declared.typed(value_range.most)
 
 
 @register_ranged_hparams

@@ -12,7 +12,7 @@ from t2t_lite.errors import UserError
 from t2t_lite.settings.config import parse_assignments
 
 # Flags of a search that, like --autotune_…, are left out of the command for a single run.
-_OF_SEARCHES = ("hparams_range", "output_dir", "hparams")
+_SEARCH_FLAGS = ("hparams_range", "output_dir", "hparams")
 # Flags that all trials must share, in addition to the hyperparameters of the set.
 _SHARED = (
     "train_steps", "warm_start_from", "worker_gpu", "logical_cpus", "local_eval_frequency", "eval_steps", "eval_stride",
@@ -148,7 +148,7 @@ def _flags_of_run(flags, trial, metric):
     values = {
         name: flags[name].value
         for name in flags
-        if flags[name].present and name not in _OF_SEARCHES and not name.startswith("autotune_")
+        if flags[name].present and name not in _SEARCH_FLAGS and not name.startswith("autotune_")
     }
     if flags.autotune_objective:
         values["best_checkpoint_metric"] = metric

@@ -28,7 +28,7 @@ _METRICS = {
     "neg_log_perplexity": "loss",
 }
 # Errors that Optuna raises for damaged lines in its journal.
-_OF_DAMAGED_LINES = (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError)
+_DAMAGED_LINE_ERRORS = (ValueError, LookupError, AttributeError, TypeError, AssertionError, RecursionError)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -337,7 +337,7 @@ def open_journal(path):
             backend = journal.JournalFileBackend(path)
             _remove_truncated_line(path)  # otherwise Optuna would append to this line
         return optuna, journal.JournalStorage(backend)
-    except _OF_DAMAGED_LINES as error:
+    except _DAMAGED_LINE_ERRORS as error:
         raise UserError(
             f"{path}: is not a journal of Optuna: {first_line(error)}. Move the file away, or choose another "
             "--output_dir."

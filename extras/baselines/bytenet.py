@@ -22,13 +22,13 @@ class ConvolutionBlock(Layer):
 
     def __init__(self, size: int, kernel_size: int, dilations: list, causal: bool = False, **kwargs):
         super().__init__(**kwargs)
-        own = {"dtype": self.dtype_policy}
-        options = {"causal": causal, "use_bias": False, **own}
+        common = {"dtype": self.dtype_policy}
+        options = {"causal": causal, "use_bias": False, **common}
         self.convolutions = [
             Convolution(size, kernel_size, dilation, name=f"convolution_{i}", **options)
             for i, dilation in enumerate(dilations)
         ]
-        self.norms = [LayerNormalization(epsilon=EPSILON, name=f"norm_{i}", **own) for i in range(len(dilations))]
+        self.norms = [LayerNormalization(epsilon=EPSILON, name=f"norm_{i}", **common) for i in range(len(dilations))]
         self.size = size
 
     def build(self, input_shape):
@@ -52,7 +52,7 @@ class ConvolutionBlock(Layer):
     def first_past(self, batch, size):
         """Returns the initial past of each convolution, given the size of the inputs."""
         sizes = [size, *[self.size] * (len(self.convolutions) - 1)]
-        return [layer.first_past(batch, each) for layer, each in zip(self.convolutions, sizes, strict=True)]
+        return [layer.first_past(batch, input_size) for layer, input_size in zip(self.convolutions, sizes, strict=True)]
 
     def step(self, x, pasts):
         """Computes the next position: see `Convolution.step`; `pasts` lists the past of each convolution."""
@@ -69,11 +69,11 @@ class ResidualBlock(Layer):
 
     def __init__(self, size: int, kernel_size: int, num_layers: int, dropout: float, causal: bool, **kwargs):
         super().__init__(**kwargs)
-        own = {"dtype": self.dtype_policy}
+        common = {"dtype": self.dtype_policy}
         dilations = [2**i for i in range(num_layers)]
-        self.norm = LayerNormalization(epsilon=EPSILON, name="norm", **own)
-        self.block = ConvolutionBlock(size, kernel_size, dilations, causal, name="block", **own)
-        self.dropout = Dropout(dropout, name="dropout", **own)
+        self.norm = LayerNormalization(epsilon=EPSILON, name="norm", **common)
+        self.block = ConvolutionBlock(size, kernel_size, dilations, causal, name="block", **common)
+        self.dropout = Dropout(dropout, name="dropout", **common)
 
     def build(self, input_shape):
         """Creates the weights for inputs [B, T, size]."""
@@ -117,11 +117,11 @@ class ByteNet(EncoderDecoder):
     ):
         super().__init__(vocab_size, target_vocab_size, **kwargs)
         check_sizes(num_layers=num_layers, num_blocks=num_blocks)
-        size, own = self.config["hidden_size"], {"dtype": self.dtype_policy}
+        size, common = self.config["hidden_size"], {"dtype": self.dtype_policy}
         sizes = size, kernel_size, num_layers, dropout
-        self.encoder = [ResidualBlock(*sizes, causal=False, name=f"encoder_{i}", **own) for i in range(num_blocks)]
-        self.start = ConvolutionBlock(size, kernel_size, [1], causal=True, name="decoder_start", **own)
-        self.decoder = [ResidualBlock(*sizes, causal=True, name=f"decoder_{i}", **own) for i in range(num_blocks)]
+        self.encoder = [ResidualBlock(*sizes, causal=False, name=f"encoder_{i}", **common) for i in range(num_blocks)]
+        self.start = ConvolutionBlock(size, kernel_size, [1], causal=True, name="decoder_start", **common)
+        self.decoder = [ResidualBlock(*sizes, causal=True, name=f"decoder_{i}", **common) for i in range(num_blocks)]
 
     def build_layers(self, shape):
         """Creates the weights of all layers."""

@@ -26,11 +26,11 @@ class GatedConvolution(Layer):
 
     def __init__(self, size: int, kernel_size: int, dropout: float, causal: bool = False, **kwargs):
         super().__init__(**kwargs)
-        own = {"dtype": self.dtype_policy}
+        common = {"dtype": self.dtype_policy}
         initializer = normal(kernel_size * size, 1 - dropout, 4.0)  # gain 4, because the gate halves its input
-        self.dropout = Dropout(dropout, name="dropout", **own)
+        self.dropout = Dropout(dropout, name="dropout", **common)
         self.convolution = Convolution(
-            2 * size, kernel_size, causal=causal, kernel_initializer=initializer, name="convolution", **own
+            2 * size, kernel_size, causal=causal, kernel_initializer=initializer, name="convolution", **common
         )
 
     def build(self, input_shape):
@@ -57,9 +57,9 @@ class Attention(Layer):
 
     def __init__(self, size: int, **kwargs):
         super().__init__(**kwargs)
-        own = {"kernel_initializer": normal(size), "dtype": self.dtype_policy}
-        self.query = keras.layers.Dense(size, name="query", **own)
-        self.output_layer = keras.layers.Dense(size, name="output", **own)
+        common = {"kernel_initializer": normal(size), "dtype": self.dtype_policy}
+        self.query = keras.layers.Dense(size, name="query", **common)
+        self.output_layer = keras.layers.Dense(size, name="output", **common)
 
     def build(self, input_shape):
         """Creates the weights for inputs [B, T, size]."""
@@ -72,8 +72,8 @@ class Attention(Layer):
         weights = masked_softmax(scores, ops.expand_dims(memory["mask"], 1))
         # m, the number of inputs: with equal weights, the context's variance is 1 / m
         length = ops.sum(ops.cast(memory["mask"], "float32"), axis=1)
-        found = ops.matmul(weights, memory["values"]) * ops.cast(ops.sqrt(length), inputs.dtype)[:, None, None]
-        return (self.output_layer(found) + inputs) * HALF, weights
+        context = ops.matmul(weights, memory["values"]) * ops.cast(ops.sqrt(length), inputs.dtype)[:, None, None]
+        return (self.output_layer(context) + inputs) * HALF, weights
 
 
 @register_model("conv_seq2seq")
@@ -99,23 +99,23 @@ class ConvSeq2Seq(EncoderDecoder):
         super().__init__(vocab_size, target_vocab_size, **kwargs)
         check_sizes(num_encoder_layers=num_encoder_layers, num_decoder_layers=num_decoder_layers)
         check_rates(dropout=dropout)
-        size, own, keep = self.config["hidden_size"], {"dtype": self.dtype_policy}, 1 - dropout
+        size, common, keep = self.config["hidden_size"], {"dtype": self.dtype_policy}, 1 - dropout
         self.max_length = max_position
         self.positions = {
-            side: LearnedPositionEmbedding(max_position, _embeddings(), name=f"{side}_position", **own)
+            side: LearnedPositionEmbedding(max_position, _embeddings(), name=f"{side}_position", **common)
             for side in ("encoder", "decoder")
         }
         self.dropouts = {  # one dropout layer per use, because two calls of a layer would sample the same mask
-            name: Dropout(dropout, name=f"{name}_dropout", **own) for name in ("encoder", "decoder", "output")
+            name: Dropout(dropout, name=f"{name}_dropout", **common) for name in ("encoder", "decoder", "output")
         }
         self.maps = {  # projections before and after the convolutions
-            name: keras.layers.Dense(size, kernel_initializer=normal(size, part), name=name, **own)
+            name: keras.layers.Dense(size, kernel_initializer=normal(size, part), name=name, **common)
             for name, part in (("encoder_in", keep), ("encoder_out", 1), ("decoder_in", keep), ("decoder_out", 1))
         }
-        sizes = {"size": size, "kernel_size": kernel_size, "dropout": dropout, **own}
+        sizes = {"size": size, "kernel_size": kernel_size, "dropout": dropout, **common}
         self.encoder = [GatedConvolution(**sizes, name=f"encoder_{i}") for i in range(num_encoder_layers)]
         self.decoder = [GatedConvolution(**sizes, causal=True, name=f"decoder_{i}") for i in range(num_decoder_layers)]
-        self.attentions = [Attention(size, name=f"attention_{i}", **own) for i in range(num_decoder_layers)]
+        self.attentions = [Attention(size, name=f"attention_{i}", **common) for i in range(num_decoder_layers)]
 
     def make_embedding(self, size, name):
         """Returns an unscaled `TokenEmbedding`, initialized from N(0, 0.1).
@@ -161,12 +161,12 @@ class ConvSeq2Seq(EncoderDecoder):
     def _decode(self, x, memory, training=None):
         """Like `decode`, but also returns each layer's attention weights, [B, T, S]."""
         embedded = self.dropouts["decoder"](self.positions["decoder"](x), training=training)
-        x, found = self.maps["decoder_in"](embedded), []
+        x, weights_of_layers = self.maps["decoder_in"](embedded), []
         for layer, attention in zip(self.decoder, self.attentions, strict=True):
             inner, weights = attention(layer(x, training=training), embedded, memory)
             x = (inner + x) * HALF
-            found.append(weights)
-        return self.dropouts["output"](self.maps["decoder_out"](x), training=training), found
+            weights_of_layers.append(weights)
+        return self.dropouts["output"](self.maps["decoder_out"](x), training=training), weights_of_layers
 
     def first_state(self, memory):
         """Returns the initial past of each convolution, which contains only zeros."""
@@ -186,8 +186,8 @@ class ConvSeq2Seq(EncoderDecoder):
     def attention_weights(self, inputs):
         """Returns {"memory": [attention weights [B, 1, T, S] of each layer]}: see `t2t_lite.models.outputs`."""
         memory = self.encode(inputs["inputs"])
-        _, found = self._decode(shifted_right(self.target_embedding(inputs["targets"])), memory)
-        return {"memory": [ops.expand_dims(weights, 1) for weights in found]}
+        _, weights_of_layers = self._decode(shifted_right(self.target_embedding(inputs["targets"])), memory)
+        return {"memory": [ops.expand_dims(weights, 1) for weights in weights_of_layers]}
 
 
 def _embeddings():

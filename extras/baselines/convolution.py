@@ -105,5 +105,5 @@ class Convolution(Layer):
 def read_at(x, at):
     """Reads x [B, S, hidden] at the positions `at`, int32 [n]. Returns [B, n, hidden], with zeros past the end of x."""
     width = ops.shape(x)[1]
-    found = ops.take(x, ops.minimum(at, width - 1), axis=1)
-    return ops.where(ops.expand_dims(at < width, -1), found, ops.zeros_like(found))
+    values = ops.take(x, ops.minimum(at, width - 1), axis=1)
+    return ops.where(ops.expand_dims(at < width, -1), values, ops.zeros_like(values))

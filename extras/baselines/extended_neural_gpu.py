@@ -26,10 +26,10 @@ class ConvolutionalGRU(Layer):
 
     def __init__(self, size: int, kernel_size: int, **kwargs):
         super().__init__(**kwargs)
-        own = {"dtype": self.dtype_policy}
-        self.reset = Convolution(size, kernel_size, bias_initializer="ones", name="reset", **own)
-        self.gate = Convolution(size, kernel_size, bias_initializer="ones", name="gate", **own)
-        self.candidate = Convolution(size, kernel_size, name="candidate", **own)
+        common = {"dtype": self.dtype_policy}
+        self.reset = Convolution(size, kernel_size, bias_initializer="ones", name="reset", **common)
+        self.gate = Convolution(size, kernel_size, bias_initializer="ones", name="gate", **common)
+        self.candidate = Convolution(size, kernel_size, name="candidate", **common)
 
     def build(self, input_shape):
         """Creates the weights for inputs [B, T, size], where size is the sum of the sizes of both sequences."""
@@ -97,10 +97,10 @@ class NeuralGPU(EncoderDecoder):
     def __init__(self, vocab_size, target_vocab_size=None, num_layers=1, kernel_size=3, dropout=0.1, **kwargs):
         super().__init__(vocab_size, target_vocab_size, **kwargs)
         check_sizes(num_layers=num_layers)
-        own = {"dtype": self.dtype_policy}
-        self.dropout = Dropout(dropout, name="dropout", **own)
-        cell = TapeStep(self.config["hidden_size"], kernel_size, num_layers, name="step", **own)
-        self.steps = keras.layers.RNN(cell, return_state=True, name="steps", **own)
+        common = {"dtype": self.dtype_policy}
+        self.dropout = Dropout(dropout, name="dropout", **common)
+        cell = TapeStep(self.config["hidden_size"], kernel_size, num_layers, name="step", **common)
+        self.steps = keras.layers.RNN(cell, return_state=True, name="steps", **common)
 
     def build_layers(self, shape):
         """Creates the weights of the GRUs."""
@@ -137,8 +137,8 @@ class NeuralGPU(EncoderDecoder):
 
     def step(self, x, state, memory, position):
         """Returns (the tape at the position, [B, K, hidden], an empty state); `x` is not used."""
-        found = read_at(memory["hidden"], ops.reshape(ops.cast(position, "int32"), (1,)))
-        return ops.broadcast_to(found, ops.shape(x)), state
+        tape = read_at(memory["hidden"], ops.reshape(ops.cast(position, "int32"), (1,)))
+        return ops.broadcast_to(tape, ops.shape(x)), state
 
     def logits(self, hidden, matrix=None):
         """Like `EncoderDecoder.logits`, but a zero vector, which is what lies past the tape, predicts EOS."""
@@ -189,10 +189,10 @@ class ExtendedNeuralGPU(NeuralGPU):
 
     def __init__(self, vocab_size, target_vocab_size=None, num_layers=2, kernel_size=3, dropout=0.1, **kwargs):
         super().__init__(vocab_size, target_vocab_size, num_layers, kernel_size, dropout, **kwargs)
-        own = {"dtype": self.dtype_policy}
-        cell = OutputStep(self.config["hidden_size"], kernel_size, num_layers, name="step", **own)
-        self.output_dropout = Dropout(dropout, name="output_dropout", **own)
-        self.outputs_of_steps = keras.layers.RNN(cell, return_sequences=True, name="output_steps", **own)
+        common = {"dtype": self.dtype_policy}
+        cell = OutputStep(self.config["hidden_size"], kernel_size, num_layers, name="step", **common)
+        self.output_dropout = Dropout(dropout, name="output_dropout", **common)
+        self.outputs_of_steps = keras.layers.RNN(cell, return_sequences=True, name="output_steps", **common)
 
     def build_layers(self, shape):
         """Creates the weights of the GRUs."""

@@ -129,12 +129,12 @@ class Kermit(TransformerModel):
         context = Context(nonpadding=mask, results=results)
         x = self.dropout(x, training=training)
         x = self.encoder(x, attention_mask=ops.expand_dims(mask, 1), context=context, training=training)
-        of_canvas = lengths + at[:, :length]
-        x = normalized(take_positions(x, of_canvas), self.encoder_norm)
+        places_of_canvas = lengths + at[:, :length]
+        x = normalized(take_positions(x, places_of_canvas), self.encoder_norm)
         costs = {}
         if self.has_costs:
             cost = results.total("cost")
-            costs = {"inputs": cost[:, :width], "targets": take_positions(cost, of_canvas)}
+            costs = {"inputs": cost[:, :width], "targets": take_positions(cost, places_of_canvas)}
         return self.outputs(with_mask(self.logits(x), is_token(canvas)), costs, dict.fromkeys(costs, results))
 
     def compute_mask(self, inputs, mask=None):
@@ -188,8 +188,8 @@ class Kermit(TransformerModel):
             passes = passes + ops.cast(is_open, "int32")
             return after, ops.any(is_new, axis=1), scores, ended | is_done, passes
 
-        found, _, scores, ended, passes = ops.while_loop(lambda _, is_open, *others: ops.any(is_open), insert, state)
-        return ops.expand_dims(found, 1), ops.expand_dims(scores, 1), ops.expand_dims(ended, 1), passes
+        ids, _, scores, ended, passes = ops.while_loop(lambda _, is_open, *others: ops.any(is_open), insert, state)
+        return ops.expand_dims(ids, 1), ops.expand_dims(scores, 1), ops.expand_dims(ended, 1), passes
 
 
 def inserted(canvas, new):
@@ -241,28 +241,28 @@ class Insertion:
             (canvas, missing), both int32 [B, T], padded with 0 after EOS: the model's input, and the id to predict
             before each id of the canvas. A row's results depend only on its seed and its ids.
         """
-        in_order, of_size = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # both are [B, T, 2]
-        kept = _kept(ids, in_order[..., 0], of_size[:, 0, 0])
-        order, slot = places(kept)
-        chosen = self._chosen((ids != PAD_ID) & ~kept, slot, self.log_weights(kept), in_order[..., 1])
+        in_order, size_numbers = tf.unstack(uniform_numbers(seeds, 2, tf.shape(ids)[1]), axis=1)  # both are [B, T, 2]
+        on_canvas = _sampled_canvas(ids, in_order[..., 0], size_numbers[:, 0, 0])
+        order, slot = places(on_canvas)
+        chosen = self._chosen((ids != PAD_ID) & ~on_canvas, slot, self.log_weights(on_canvas), in_order[..., 1])
         canvas = tf.gather(tf.pad(ids, [[0, 0], [0, 1]]), order, batch_dims=1)
         missing = tf.gather(tf.pad(ids, [[0, 0], [0, 1]], constant_values=EOS_ID), chosen, batch_dims=1)
         return canvas, tf.where(canvas != PAD_ID, missing, PAD_ID)
 
     @tf.autograph.experimental.do_not_convert
-    def log_weights(self, kept):
+    def log_weights(self, on_canvas):
         """Returns the logarithms of the unnormalized weights of missing ids in their slots, float32 [B, T].
 
         Args:
-            kept: bool [B, T], whether each id is in the canvas.
+            on_canvas: bool [B, T], whether each id is in the canvas.
         """
         if self.order == "uniform":
-            return tf.zeros(tf.shape(kept))
-        order, slot = places(kept)
+            return tf.zeros(tf.shape(on_canvas))
+        order, slot = places(on_canvas)
         after = tf.gather(order, slot, batch_dims=1)
         before = tf.gather(tf.pad(order, [[0, 0], [1, 0]], constant_values=-1), slot, batch_dims=1)
         middle = tf.cast(before + after, tf.float32) / 2  # the middle of the ids between two ids of the canvas
-        return -tf.abs(tf.cast(tf.range(tf.shape(kept)[1]), tf.float32) - middle) / self.temperature
+        return -tf.abs(tf.cast(tf.range(tf.shape(on_canvas)[1]), tf.float32) - middle) / self.temperature
 
     @staticmethod
     def _chosen(is_missing, slot, log_weights, random):
@@ -279,24 +279,24 @@ class Insertion:
 
 
 @tf.autograph.experimental.do_not_convert
-def places(kept):
+def places(on_canvas):
     """Returns the position of each canvas id in its row, padded with T, and the slot of each id of the row.
 
     Args:
-        kept: bool [B, T], whether each id is in the canvas.
+        on_canvas: bool [B, T], whether each id is in the canvas.
 
     Returns:
         Two tensors, each int32 [B, T].
     """
-    length = tf.shape(kept)[1]
-    order = tf.sort(tf.where(kept, tf.range(length), length), axis=1)
-    return order, tf.minimum(tf.cumsum(tf.cast(kept, tf.int32), axis=1, exclusive=True), length - 1)
+    length = tf.shape(on_canvas)[1]
+    order = tf.sort(tf.where(on_canvas, tf.range(length), length), axis=1)
+    return order, tf.minimum(tf.cumsum(tf.cast(on_canvas, tf.int32), axis=1, exclusive=True), length - 1)
 
 
-def _kept(ids, rank, of_size):
+def _sampled_canvas(ids, rank, size_numbers):
     """Samples which ids are in the canvas, bool [B, T], given random numbers for the ids [B, T] and for k [B]."""
     length = tf.reduce_sum(tf.cast(ids != PAD_ID, tf.int32), axis=1)  # n + 1
     is_end = tf.range(tf.shape(ids)[1]) == length[:, None] - 1
-    size = tf.cast(of_size * tf.cast(length, tf.float32), tf.int32)  # 0 … n
+    size = tf.cast(size_numbers * tf.cast(length, tf.float32), tf.int32)  # 0 … n
     by_rank = tf.argsort(tf.where((ids != PAD_ID) & ~is_end, rank, 2.0), axis=1, stable=True)
     return is_end | (tf.argsort(by_rank, axis=1) < tf.minimum(size, length - 1)[:, None])

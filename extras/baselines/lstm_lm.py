@@ -25,9 +25,9 @@ class LSTMStack(Layer):
 
     def __init__(self, num_layers: int, size: int, dropout: float, **kwargs):
         super().__init__(**kwargs)
-        own = {"dtype": self.dtype_policy}
-        self.dropouts = [Dropout(dropout, name=f"dropout_{i}", **own) for i in range(num_layers)]
-        self.layers = [lstm(size, name=f"{self.name}_{i}", **own) for i in range(num_layers)]
+        common = {"dtype": self.dtype_policy}
+        self.dropouts = [Dropout(dropout, name=f"dropout_{i}", **common) for i in range(num_layers)]
+        self.layers = [lstm(size, name=f"{self.name}_{i}", **common) for i in range(num_layers)]
 
     def build(self, input_shape):
         """Creates the weights for inputs [B, T, size]."""
@@ -98,19 +98,19 @@ class LSTMLanguageModel(SequenceModel):
         if head == "lm" and target_vocab_size not in (None, vocab_size):
             raise ValueError(f"A language model has one vocabulary: received target_vocab_size={target_vocab_size}.")
         self.vocab_size, self.target_vocab_size = vocab_size, target_vocab_size or vocab_size
-        own = {"dtype": self.dtype_policy}
-        self.embedding = TokenEmbedding(vocab_size, hidden_size, name="embedding", **own)
-        self.forward_stack = LSTMStack(num_layers, hidden_size, dropout, name="forward", **own)
-        self.backward_stack = LSTMStack(num_layers, hidden_size, dropout, name="backward", **own)
+        common = {"dtype": self.dtype_policy}
+        self.embedding = TokenEmbedding(vocab_size, hidden_size, name="embedding", **common)
+        self.forward_stack = LSTMStack(num_layers, hidden_size, dropout, name="forward", **common)
+        self.backward_stack = LSTMStack(num_layers, hidden_size, dropout, name="backward", **common)
         self.mix = self.class_head = None
         if head != "lm":
-            self.mix = LayerMix(name="mix", **own)
+            self.mix = LayerMix(name="mix", **common)
             classes = 1 if head == "real" else (target_vocab_size or 1) - 1
-            self.class_head = ClassHead(classes, False, dropout, name="class_head", **own)
+            self.class_head = ClassHead(classes, False, dropout, name="class_head", **common)
         elif tie_embeddings:
             self.softmax = self.embedding
         else:
-            self.softmax = TokenEmbedding(vocab_size, hidden_size, name="softmax_embedding", **own)
+            self.softmax = TokenEmbedding(vocab_size, hidden_size, name="softmax_embedding", **common)
 
     @property
     def features(self):
@@ -156,9 +156,9 @@ class LSTMLanguageModel(SequenceModel):
         head = self.config["head"]
         if head == "lm":
             return self._language_model(inputs, training)
-        found = self.encode(inputs["inputs"], training, return_hidden_states=True)
-        mixed = self.mix(found["states"])
-        read = mixed[:, 1:] if head == "tag" else mean_and_maximum(mixed, found["mask"])
+        encoded = self.encode(inputs["inputs"], training, return_hidden_states=True)
+        mixed = self.mix(encoded["states"])
+        read = mixed[:, 1:] if head == "tag" else mean_and_maximum(mixed, encoded["mask"])
         logits = self.class_head(read, training=training)
         return logits[:, 1:] if head == "real" else logits
 

@@ -34,12 +34,12 @@ class Attention(Layer):
     def __init__(self, mechanism: str, size: int, **kwargs):
         super().__init__(**kwargs)
         check_choices(MECHANISMS, mechanism=mechanism)
-        own = {"use_bias": False, "dtype": self.dtype_policy}
-        self.key = keras.layers.Dense(size, name="key", **own)
+        common = {"use_bias": False, "dtype": self.dtype_policy}
+        self.key = keras.layers.Dense(size, name="key", **common)
         self.query = self.score = None
         if mechanism == "bahdanau":
-            self.query = keras.layers.Dense(size, name="query", **own)
-            self.score = keras.layers.Dense(1, name="score", **own)
+            self.query = keras.layers.Dense(size, name="query", **common)
+            self.score = keras.layers.Dense(1, name="score", **common)
 
     def build(self, input_shape):
         """Creates the weights for queries and a memory [B, T, size]."""
@@ -85,13 +85,13 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
                 f"`num_layers` must be at least 2, because the layers above the first one read the attended context: "
                 f"received num_layers={num_layers}."
             )
-        size, own = self.config["hidden_size"], {"dtype": self.dtype_policy}
-        self.backward = lstm(size, go_backwards=True, name="encoder_backward", **own)
-        self.encoder = [lstm(size, name=f"encoder_{i}", **own) for i in range(num_layers)]
-        self.decoder = [lstm(size, name=f"decoder_{i}", **own) for i in range(num_layers)]
-        self.encoder_dropouts = [Dropout(dropout, name=f"encoder_dropout_{i}", **own) for i in range(num_layers)]
-        self.decoder_dropouts = [Dropout(dropout, name=f"decoder_dropout_{i}", **own) for i in range(num_layers)]
-        self.attention = Attention(mechanism, size, name="attention", **own)
+        size, common = self.config["hidden_size"], {"dtype": self.dtype_policy}
+        self.backward = lstm(size, go_backwards=True, name="encoder_backward", **common)
+        self.encoder = [lstm(size, name=f"encoder_{i}", **common) for i in range(num_layers)]
+        self.decoder = [lstm(size, name=f"decoder_{i}", **common) for i in range(num_layers)]
+        self.encoder_dropouts = [Dropout(dropout, name=f"encoder_dropout_{i}", **common) for i in range(num_layers)]
+        self.decoder_dropouts = [Dropout(dropout, name=f"decoder_dropout_{i}", **common) for i in range(num_layers)]
+        self.attention = Attention(mechanism, size, name="attention", **common)
 
     def build_layers(self, shape):
         """Creates the weights of all layers."""
@@ -153,9 +153,9 @@ class LSTMSeq2SeqAttention(EncoderDecoder):
 
         def run(i, x, state):
             size, shape = state[0].shape[-1], ops.shape(state[0])
-            rows = [ops.reshape(each, (-1, size)) for each in state]
+            rows = [ops.reshape(tensor, (-1, size)) for tensor in state]
             _, rows = self.decoder[i].cell(ops.reshape(x, (-1, x.shape[-1])), rows)
-            state = [ops.reshape(each, shape) for each in rows]
+            state = [ops.reshape(tensor, shape) for tensor in rows]
             return state[0], *state
 
         x, _, states = self._through_layers(run, x, memory, state)

@@ -52,9 +52,9 @@ class PoCatalog(Catalog):
 
     def translated(self, lines):
         """See `Catalog`."""
-        found, count = iter(lines), 0
+        translations, count = iter(lines), 0
         for entry, index, pieces in self._slots:
-            text = pieces.joined([next(found) for _ in pieces.pieces])
+            text = pieces.joined([next(translations) for _ in pieces.pieces])
             if text is None:
                 continue
             count += 1
@@ -140,9 +140,9 @@ class _Forms:
 
 
 def _plural_forms(source, header, line):
-    found = _PLURAL_FORMS.fullmatch(header or "")
+    match = _PLURAL_FORMS.fullmatch(header or "")
     try:
-        forms = _Forms(int(found[1]), gettext.c2py(found[2]))
+        forms = _Forms(int(match[1]), gettext.c2py(match[2]))
         if not 0 <= forms.of_one < forms.count:
             raise ValueError
     except (TypeError, ValueError, ZeroDivisionError, RecursionError):
@@ -167,9 +167,9 @@ def _parsed(source):
     declared = _CHARSET.search(data)
     name = declared[1].decode("ascii", "replace") if declared else ""
     if not declared or name == "CHARSET":
-        found = "has charset=CHARSET, as templates do" if declared else "does not name a charset"
+        fault = "has charset=CHARSET, as templates do" if declared else "does not name a charset"
         raise UserError(
-            f'{source}: the header {found}. Expected the line "Content-Type: text/plain; charset=UTF-8\\n" in the '
+            f'{source}: the header {fault}. Expected the line "Content-Type: text/plain; charset=UTF-8\\n" in the '
             'msgstr of the first entry, msgid "".'
         )
     try:

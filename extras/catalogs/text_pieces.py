@@ -29,9 +29,9 @@ class TextPieces:
 
     def __init__(self, text, keeps=None):
         self._text, self._parts, end = text, [], 0
-        self._kept = kept = keeps(text) if keeps else []
+        self._kept = spans = keeps(text) if keeps else []
         for match in _FIXED.finditer(text):
-            if any(first <= match.start() and match.end() <= last for first, last in kept):
+            if any(first <= match.start() and match.end() <= last for first, last in spans):
                 continue
             self._parts += [text[end : match.start()], match[0]]
             end = match.end()
@@ -51,12 +51,12 @@ class TextPieces:
         Args:
             translations: list of str, one per piece.
         """
-        found, parts = iter(translations), []
+        remaining, parts = iter(translations), []
         for at, part in enumerate(self._parts):
             if at % 2 or not _has_letters(part):
                 parts.append(part)
                 continue
-            if not (translation := next(found).strip()):
+            if not (translation := next(remaining).strip()):
                 return None
             before, after = len(part) - len(part.lstrip()), len(part.rstrip())
             parts.append(part[:before] + translation + part[after:])

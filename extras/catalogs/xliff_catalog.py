@@ -41,9 +41,9 @@ class XliffCatalog(Catalog):
 
     def translated(self, lines):
         """See `Catalog`."""
-        found, count = iter(lines), 0
+        remaining, count = iter(lines), 0
         for unit, target, texts in self._slots:
-            translations = [pieces.joined([next(found) for _ in pieces.pieces]) for *_, pieces in texts]
+            translations = [pieces.joined([next(remaining) for _ in pieces.pieces]) for *_, pieces in texts]
             # An ICU message around an inline element is divided, so that its keywords would be translated.
             is_divided = len(texts) > 1 and any(pieces.has_open_braces for *_, pieces in texts)
             if is_divided or None in translations:
@@ -52,10 +52,10 @@ class XliffCatalog(Catalog):
             for (node, place, _), translation in zip(texts, translations, strict=True):
                 setattr(node, place, translation)
             unit.target = "?"  # creates <target> in the right place
-            own = unit.target_dom
-            own.text = target.text
-            own.extend(target)
-            own.set("state", _STATE)
+            element = unit.target_dom
+            element.text = target.text
+            element.extend(target)
+            element.set("state", _STATE)
             unit.markapproved(False)
         return bytes(self._store), count, len(self._slots) - count
 
@@ -101,8 +101,8 @@ def _parsed(source):
         xml_parser(source, start, None, None).Parse(data, True)
     name, version = roots[0]
     if name != "xliff" or version not in ("1.0", "1.1", "1.2"):
-        found = f"XLIFF {shown(version)}" if name == "xliff" else f"<{name[:40]}>"
-        raise UserError(f"{source}: found {found}. Expected XLIFF 1.2. Convert the file, or export it as XLIFF 1.2.")
+        kind = f"XLIFF {shown(version)}" if name == "xliff" else f"<{name[:40]}>"
+        raise UserError(f"{source}: found {kind}. Expected XLIFF 1.2. Convert the file, or export it as XLIFF 1.2.")
     try:
         return xlifffile.parsestring(data)
     except Exception as error:  # translate-toolkit and lxml raise many kinds of errors

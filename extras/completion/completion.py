@@ -125,8 +125,8 @@ def _fish(tables, names):
             words = " ".join(flag.choices) or (f"$_t2t_lite_{flag.name}" if flag.name in names else "")
             if flag.is_paths:
                 words = "(__fish_complete_list , __fish_complete_path)"
-            what = "-rF" if flag.is_path else f"-xa {_fish_quoted(words)}" if words else "-x"
-            yield f"complete -c {command} -l {flag.name} {what}{says}"
+            values = "-rF" if flag.is_path else f"-xa {_fish_quoted(words)}" if words else "-x"
+            yield f"complete -c {command} -l {flag.name} {values}{says}"
 
 
 def _fish_quoted(text):

@@ -99,8 +99,8 @@ def counted_flops(model, lengths, rows=1):
     for feature, stack in stacks.items():
         for layer in stack.layers:
             sizes = lengths[feature], lengths.get("inputs", 0), model.context_length
-            own, memory = _block_flops(layer, *sizes, rows)
-            flops[feature] += own
+            per_position, memory = _block_flops(layer, *sizes, rows)
+            flops[feature] += per_position
             if memory:
                 flops["inputs"] += memory
     if not stacks:
@@ -135,7 +135,7 @@ def _block_flops(layer, length, memory_length, context, rows, only_frozen=False)
 
     With `only_frozen`, only products with frozen kernels are counted.
     """
-    cross, own, memory = _cross_attention(layer), 0, 0
+    cross, per_position, memory = _cross_attention(layer), 0, 0
     times = {}  # {layer: how often it is applied to each position}, unless it is applied once
     for part in layer._flatten_layers():
         if isinstance(part, MultiHeadAttention) and part is not cross:
@@ -152,14 +152,14 @@ def _block_flops(layer, length, memory_length, context, rows, only_frozen=False)
         if cross is not None and part in (cross.key_projection, cross.value_projection):
             memory += flops
         else:
-            own += flops * times.get(part, 1)
-    return own, memory
+            per_position += flops * times.get(part, 1)
+    return per_position, memory
 
 
 def _own_flops(layer, length, **context):
     """Returns a layer's operations for one position, except those of inner layers."""
-    if callable(own := getattr(layer, "flops", None)):
-        return own(length, **context)
+    if callable(method := getattr(layer, "flops", None)):
+        return method(length, **context)
     if not isinstance(layer, keras.layers.Dense) and not type(layer).__module__.startswith("keras."):
         return 0
     matrices = [getattr(layer, name, None) for name in _MATRICES]
@@ -192,10 +192,10 @@ def _saved_flops(model, lengths, rows):
     to_memory = any(passed.get("inputs", ()))
     for feature, stack in stacks.items():
         for layer, is_passed in zip(stack.layers, passed[feature], strict=True):
-            own, memory = _block_flops(
+            per_position, memory = _block_flops(
                 layer, lengths[feature], lengths.get("inputs", 0), model.context_length, rows, only_frozen=is_passed
             )
-            saved[feature] += own if is_passed else 2 * own
+            saved[feature] += per_position if is_passed else 2 * per_position
             if memory:
                 saved["inputs"] += memory if is_passed and to_memory else 2 * memory
     if model.softmax is not None:
@@ -252,17 +252,17 @@ def training_memory(model, hparams, lengths):
         for layer, is_passed in zip(stack.layers, passed[feature], strict=True)
         if is_passed
     ] or [0]
-    kept = max(layers) + len(layers) * compute * hidden_size if hparams.recompute_grad else sum(layers)
+    per_token = max(layers) + len(layers) * compute * hidden_size if hparams.recompute_grad else sum(layers)
     for layer in model.layers:  # layers outside the stacks
         if isinstance(layer, Dropout):  # after the sum of embeddings and positions
-            kept += hidden_size * (compute + (layer.rate > 0))
+            per_token += hidden_size * (compute + (layer.rate > 0))
         elif isinstance(layer, LayerNormalization):
-            kept += (4 + compute) * hidden_size
+            per_token += (4 + compute) * hidden_size
     return {
         "weights": weights * (stored + compute * (compute != stored)),
         "gradients": stored * (trained * (2 if hparams.gradient_accumulation_steps > 1 else 1) + embedding),
         "optimizer": stored * _optimizer_numbers(model, hparams),
-        "activations": round(hparams.batch_size * kept),
+        "activations": round(hparams.batch_size * per_token),
         "logits": 0 if model.softmax is None else round(hparams.batch_size * share * 12 * model.softmax.vocab_size),
     }
 
@@ -299,25 +299,25 @@ def _optimizer_numbers(model, hparams):
     weights = sum(map(math.prod, shapes))
     if hparams.optimizer == "adafactor":
         factored = [s for s in shapes if hparams.optimizer_adafactor_factored and len(s) > 1]
-        kept = sum(math.prod(s) // s[-1] + math.prod(s) // s[-2] for s in factored)  # row and column statistics
-        kept += weights - sum(map(math.prod, factored))
-        kept += weights * (hparams.optimizer_adafactor_beta1 > 0)
+        numbers = sum(math.prod(s) // s[-1] + math.prod(s) // s[-2] for s in factored)  # row and column statistics
+        numbers += weights - sum(map(math.prod, factored))
+        numbers += weights * (hparams.optimizer_adafactor_beta1 > 0)
     else:
-        kept = 0 if hparams.optimizer == "sgd" else 2 * weights
-    return kept + weights * (hparams.ema_decay > 0)
+        numbers = 0 if hparams.optimizer == "sgd" else 2 * weights
+    return numbers + weights * (hparams.ema_decay > 0)
 
 
 def _layer_memory(layer, hidden_size, length, memory_length, context, compute):
     """Returns the bytes per token that an encoder or decoder layer keeps for the backward pass."""
     cross = _cross_attention(layer)
-    kept = (4 + 2 * compute) * hidden_size * context / length if context else 0
+    stored = (4 + 2 * compute) * hidden_size * context / length if context else 0
     for part in layer._flatten_layers():
         if isinstance(part, Residual):
-            kept += (4 + compute + (part.dropout_rate > 0)) * hidden_size
-        elif callable(own := getattr(part, "activations", None)):
+            stored += (4 + compute + (part.dropout_rate > 0)) * hidden_size
+        elif callable(method := getattr(part, "activations", None)):
             before = _before(part, cross, context)
-            kept += own(memory_length if part is cross else length, compute, **before)
-    return kept
+            stored += method(memory_length if part is cross else length, compute, **before)
+    return stored
 
 
 def _before(layer, cross, context):

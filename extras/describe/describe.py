@@ -106,12 +106,12 @@ def _parts(model):
     """Groups the layers that have weights into a list of ModelPart."""
     outer = [_layers_of(layer) if isinstance(layer, TransformerStack) else [layer] for layer in model.layers]
     calls = collections.Counter(layer for parts in outer for layer in parts if parameters(layer))
-    found, inside = [], {id(w) for layer in calls for w in parameters(layer)}
+    model_parts, inside = [], {id(w) for layer in calls for w in parameters(layer)}
     for _, alike in itertools.groupby(calls, key=lambda layer: (type(layer), _weights(layer), calls[layer])):
         alike = list(alike)
-        found.append(ModelPart(tuple(layer.name for layer in alike), _weights(alike[0]), calls[alike[0]]))
-    own = tuple((w.name, tuple(w.shape)) for w in parameters(model) if id(w) not in inside)
-    return found + ([ModelPart((model.name,), own)] if own else [])
+        model_parts.append(ModelPart(tuple(layer.name for layer in alike), _weights(alike[0]), calls[alike[0]]))
+    own_weights = tuple((w.name, tuple(w.shape)) for w in parameters(model) if id(w) not in inside)
+    return model_parts + ([ModelPart((model.name,), own_weights)] if own_weights else [])
 
 
 def _layers_of(stack):
@@ -128,7 +128,7 @@ def _settings_text(hparams):
     settings = hparams.settings().values()
     changed = {f"{s.name}={hparams.get(s.name)}": s.meaning for s in settings if hparams.get(s.name) != s.default}
     width = max(map(len, changed), default=0)
-    lines = [f"  {said:{width}}  {meaning}".rstrip() for said, meaning in changed.items()]
+    lines = [f"  {setting:{width}}  {meaning}".rstrip() for setting, meaning in changed.items()]
     return ["hyperparameters that differ from the defaults", *lines, ""] if lines else []
 
 

@@ -64,7 +64,7 @@ MODES = {
         "--describe",
         ("plot", "vocab_size", "target_vocab_size", "gpu_memory"),
         run=run,
-        asked=lambda flags: flags.describe,
+        selected_by=lambda flags: flags.describe,
         check=check,
     )
 }

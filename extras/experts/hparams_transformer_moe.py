@@ -10,8 +10,8 @@ _MIDDLE = "dense_relu_dense/dense_relu_dense/local_moe/dense_relu_dense/dense_re
 
 def _with_experts(hparams, layers="local_moe", num_experts=64, loss_coef=1e-2, **changes):
     """Returns `hparams` with the experts' settings, which a set can then override before the model is known."""
-    own = {"moe_num_experts": num_experts, "moe_k": 2, "moe_loss_coef": loss_coef}
-    return changed(hparams, own, ffn_layer=layers, **changes)
+    experts = {"moe_num_experts": num_experts, "moe_k": 2, "moe_loss_coef": loss_coef}
+    return changed(hparams, experts, ffn_layer=layers, **changes)
 
 
 @register_hparams(model="transformer_moe")

@@ -39,9 +39,9 @@ class TransformerMoe(Transformer):
 
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
         super().__init__(vocab_size, target_vocab_size, **options)
-        given = self.config["feed_forward"]
-        if all(name == PLAIN for name, _ in kinds_of(given)):
+        feed_forward = self.config["feed_forward"]
+        if all(name == PLAIN for name, _ in kinds_of(feed_forward)):
             raise ValueError(
                 "`feed_forward` must be a mixture of experts (such as local_moe) in at least one layer: received "
-                f"feed_forward={given!r}."
+                f"feed_forward={feed_forward!r}."
             )

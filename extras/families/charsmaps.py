@@ -40,22 +40,22 @@ def read_rules(charsmap):
         further, places = [], []
         for start in range(0, len(keys), _CHUNK):
             parents = nodes[start : start + _CHUNK]
-            found = _children(units, parents)
-            children = np.where(found < units.size, units[np.minimum(found, units.size - 1)], 0)
+            children_at = _children(units, parents)
+            children = np.where(children_at < units.size, units[np.minimum(children_at, units.size - 1)], 0)
             for row in np.nonzero(children[:, 0] >> 31)[0]:  # the value of a node: the position of the replacement
                 at = int(children[row, 0] & 0x7FFFFFFF)
                 rules[keys[start + row].decode()] = texts[at : texts.index(b"\0", at)].decode()
             rows, labels = np.nonzero((children & 0x800000FF == _LABELS) & (_LABELS > 0))
             further += [keys[start + row] + bytes([label]) for row, label in zip(rows, labels, strict=True)]
-            places.append(found[rows, labels])
+            places.append(children_at[rows, labels])
         keys, nodes = further, np.concatenate(places)
     return rules
 
 
 def _children(units, nodes):
     """Returns the index where the child of each trie node would be for each byte, uint32 [nodes, 256]."""
-    found = units[nodes]
-    return (nodes ^ ((found >> 10) << ((found & 0x200) >> 6)))[:, None] ^ _LABELS
+    values = units[nodes]
+    return (nodes ^ ((values >> 10) << ((values & 0x200) >> 6)))[:, None] ^ _LABELS
 
 
 def compiled(rules):

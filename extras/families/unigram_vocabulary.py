@@ -234,7 +234,7 @@ def completed(model, path):
 def _check_same(model, path, tokenizer, tokenizer_path):
     """Raises `UserError` if a `tokenizer.json` and a SentencePiece model have different pieces."""
     other = of_tokenizer_json(tokenizer, tokenizer_path)
-    ours, theirs = (parse_sentencepiece(each, path).pieces for each in (model, other))
+    ours, theirs = (parse_sentencepiece(one, path).pieces for one in (model, other))
     if [piece.piece for piece in ours] != [piece.piece for piece in theirs]:
         raise UserError(
             f"{path}: the pieces differ from those in {tokenizer_path}. Copy the model's files again, or remove the "
@@ -290,9 +290,9 @@ def of_tokenizer_json(tokenizer, path):
     for i, pair in enumerate(vocab):
         if not (isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is str and type(pair[1]) in (int, float)):
             raise UserError(f"{path}: entry {i} of the vocabulary: expected [piece, score].")
-        of_what = kind.UNKNOWN if i == unknown else kind.CONTROL if i in special else kind.NORMAL
+        piece_type = kind.UNKNOWN if i == unknown else kind.CONTROL if i in special else kind.NORMAL
         try:
-            proto.pieces.add(piece=pair[0], score=float(pair[1]), type=of_what)
+            proto.pieces.add(piece=pair[0], score=float(pair[1]), type=piece_type)
         except (ValueError, OverflowError):  # an unpaired surrogate, or a huge number
             raise UserError(
                 f"{path}: entry {i} of the vocabulary: {shown(pair)} is not a [piece, score] pair."
@@ -324,13 +324,13 @@ def _add_clean_up(proto, path, lower, keep_accents):
     spec = proto.normalizer_spec
     spec.remove_extra_whitespaces = True
     try:
-        own = read_rules(spec.precompiled_charsmap) if keep_accents else {}
+        own_rules = read_rules(spec.precompiled_charsmap) if keep_accents else {}
     except (ValueError, IndexError):
         raise UserError(f"{path}: the normalization rules are damaged. Copy the file again.") from None
-    rules = _with_accents(own, lower) if keep_accents else _without_accents(proto, lower)
+    rules = _with_accents(own_rules, lower) if keep_accents else _without_accents(proto, lower)
     rules |= {c: " " for c in _characters() if c.isspace()} | _QUOTES
     rules = {text: result for text, result in rules.items() if len(text) > 1 or text != result}
-    if rules != own:
+    if rules != own_rules:
         spec.precompiled_charsmap = compiled(rules)
 
 
@@ -359,14 +359,14 @@ def _clean(character, lower):
     return "".join(part.lower() if lower else part for part in parts)
 
 
-def _with_accents(own, lower):
+def _with_accents(own_rules, lower):
     """Returns {text: replacement} for the clean-up that keeps accents, combined with the model's rules."""
     if not lower:
-        return own
-    texts = {*own, *(c for c in _characters() if c.lower() != c)}
-    texts |= {text.upper() for text in own if _lowered(text.upper()) == text}  # J + caron is like j + caron
+        return own_rules
+    texts = {*own_rules, *(c for c in _characters() if c.lower() != c)}
+    texts |= {text.upper() for text in own_rules if _lowered(text.upper()) == text}  # J + caron is like j + caron
     lowered = {text: _lowered(text) for text in texts}
-    return {text: own.get(small, "".join(own.get(c, c) for c in small)) for text, small in lowered.items()}
+    return {text: own_rules.get(small, "".join(own_rules.get(c, c) for c in small)) for text, small in lowered.items()}
 
 
 def _lowered(text):

@@ -52,8 +52,8 @@ class PublishedTable(PublishedFiles):
                 cells = [plain_text.clean(cell) for cell in line.split("\t")]
                 where = f"{source}, line {line_number}"
                 if len(cells) < least:
-                    found = counted(len(cells), "column")
-                    message = f"{where}: found {found}. Expected at least {least}, separated by tabs."
+                    columns = counted(len(cells), "column")
+                    message = f"{where}: found {columns}. Expected at least {least}, separated by tabs."
                     plain_text.report(message, self.on_bad_line)
                     continue
                 label, texts = cells[self.label_column], [cells[column] for column in self.text_columns]

@@ -137,9 +137,9 @@ def heads(masked_ids, classes, sentences=None):
     """
     ids = dict(zip(("masked_ids_head.dense", "masked_ids_head.norm", "embedding.bias"), masked_ids, strict=True))
     of_classes = dict(zip(("class_head.pooler", "class_head.dense"), classes, strict=True))
-    of_sentences = dict(zip(("sentence_head.pooler", "sentence_head.dense"), sentences or (), strict=False))
+    sentence_head = dict(zip(("sentence_head.pooler", "sentence_head.dense"), sentences or (), strict=False))
     return {
-        **({"ForPreTraining": ("masked_lm", ids | of_sentences)} if sentences else {}),
+        **({"ForPreTraining": ("masked_lm", ids | sentence_head)} if sentences else {}),
         "ForMaskedLM": ("masked_lm", ids),
         "ForSequenceClassification": ("class", of_classes),
         "ForTokenClassification": ("tag", {"class_head.dense": "classifier"}),

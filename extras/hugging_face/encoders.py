@@ -284,11 +284,11 @@ def _facts(predictor, vocabulary):
 def _tokenizer_config(predictor, vocabulary):
     """Returns the contents of `tokenizer_config.json`."""
     first, (pad, end, unknown) = vocabulary.first_token, predictor.encoders["inputs"].pieces([PAD_ID, EOS_ID, UNK_ID])
-    of_roberta = {
+    roberta = {
         "tokenizer_class": "RobertaTokenizer", "add_prefix_space": False, "bos_token": first, "eos_token": end
     }  # fmt: skip
     config = {"cls_token": first, "sep_token": end, "pad_token": pad, "unk_token": unknown}
-    config |= vocabulary.tokenizer or of_roberta
+    config |= vocabulary.tokenizer or roberta
     if masks := [token for token in vocabulary.special_ids if token in ("[MASK]", "<mask>")]:
         config["mask_token"] = masks[0]
     if predictor.model.max_length is not None:

@@ -277,7 +277,7 @@ def family_of(model, encoders=None):
         model: Keras model.
         encoders: {"inputs": TextEncoder, "targets": TextEncoder} or None; needed if several families match.
     """
-    found = [family for family in families() if family.model is type(model) and family.matches(model.config)]
+    fitting = [family for family in families() if family.model is type(model) and family.matches(model.config)]
     if encoders:
-        found.sort(key=lambda family: bool(family.strange_encoders(model, encoders)))
-    return next(iter(found), None)
+        fitting.sort(key=lambda family: bool(family.strange_encoders(model, encoders)))
+    return next(iter(fitting), None)

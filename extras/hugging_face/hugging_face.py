@@ -67,8 +67,8 @@ def export_hugging_face(
     elif issubclass(family.model, EncoderModel):
         folder = encoders.encoder_folder(family, translator)
     else:
-        given = {name: value for name, value in {"beam_size": beam_size, "alpha": alpha}.items() if value is not None}
-        folder = translation_models.translation_folder(family, translator, translator.search_options(given))
+        search = {name: value for name, value in {"beam_size": beam_size, "alpha": alpha}.items() if value is not None}
+        folder = translation_models.translation_folder(family, translator, translator.search_options(search))
     return folder.write(path, translator, license, command)
 
 

@@ -43,24 +43,24 @@ _FIRST = ("[CLS]", "<cls>", "<s>")
 _ROBERTAS_FIRST = "<s>"  # <s> is also the first token of XLM-RoBERTa
 # The supported {part of tokenizer.json: {setting: value}}. Except for "type", the values are also the defaults. None
 # means that the setting is off or the part is missing.
-_OF_BERT = {
+_BERT_TOKENIZER = {
     "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True},
     "pre_tokenizer": {"type": "BertPreTokenizer"},
 }
 _WORD_PIECE = {"unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": LONGEST_WORD}
 _BPE = dict.fromkeys(("dropout", "continuing_subword_prefix", "byte_fallback", "ignore_merges"))
-_OF_GPT2 = {
+_GPT2_TOKENIZER = {
     "normalizer": {"type": None},
     "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True},
     "model": _BPE | {"end_of_word_suffix": None},
 }
-_OF_GPT = {**_OF_BERT, "normalizer": _OF_BERT["normalizer"] | {"lowercase": True}, "model": _BPE}
+_GPT_TOKENIZER = {**_BERT_TOKENIZER, "normalizer": _BERT_TOKENIZER["normalizer"] | {"lowercase": True}, "model": _BPE}
 # Transformers' classes that split texts as one of our kinds of vocabularies, by the class that an export names.
 _CLASSES = {
     None: ("RobertaTokenizer", "GPT2Tokenizer"),
     "BertTokenizer": ("BertTokenizer", "DistilBertTokenizer", "ElectraTokenizer"),
 }
-_WAYS = {"WordPiece": _OF_BERT | {"model": _WORD_PIECE}, "BPE": _OF_GPT2, WORD_END: _OF_GPT}
+_WAYS = {"WordPiece": _BERT_TOKENIZER | {"model": _WORD_PIECE}, "BPE": _GPT2_TOKENIZER, WORD_END: _GPT_TOKENIZER}
 
 
 class Published(NamedTuple):
@@ -202,8 +202,8 @@ def _read_folder(folder, work_dir):
     else:
         contents = [files.read_bytes(os.path.join(folder, name)) for name in _FILES[kind]]
     if kind == "BPE" and (added := [name for name in _ADDED if settings.get(name)]):
-        what = "space" if added[0] == _ADDED[0] else "token"
-        raise UserError(f"{config}: {added[0]}=true. Expected false, because texts get no additional {what} here.")
+        extra = "space" if added[0] == _ADDED[0] else "token"
+        raise UserError(f"{config}: {added[0]}=true. Expected false, because texts get no additional {extra} here.")
     for name, content in zip(_FILES[kind], contents, strict=True):
         files.write_bytes(os.path.join(work_dir, name), content)
     files.write_bytes(os.path.join(work_dir, _CONFIG), json.dumps(settings).encode())
@@ -313,7 +313,7 @@ def settings_of(tokenizer, path):
         for name, expected in settings.items():
             check_setting(path, f"{part}: {name}", actual.get(name, None if name == "type" else expected), expected)
     normalizer = tokenizer.get("normalizer") or {}
-    if normalizer.get("type") != _OF_BERT["normalizer"]["type"]:
+    if normalizer.get("type") != _BERT_TOKENIZER["normalizer"]["type"]:
         return {}
     lower, accents = (normalizer.get(name) for name in ("lowercase", "strip_accents"))
     check_setting(path, "normalizer: strip_accents", lower if accents is None else accents, lower)

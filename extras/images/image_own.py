@@ -121,9 +121,9 @@ class ImageEncoder(TextEncoder):
         """Encodes class names in a graph, string [batch] -> int32 ragged [batch, 1]; every unknown name gets id 2."""
         import tensorflow as tf
 
-        found = tf.strings.strip(strings)[:, None] == tf.constant([*self.class_labels, ""])[None]
-        known = tf.argmax(tf.cast(found, tf.int32), axis=1, output_type=tf.int32) + self.num_reserved_ids
-        ids = tf.where(tf.reduce_any(found[:, :-1], axis=1), known, UNK_ID)
+        is_label = tf.strings.strip(strings)[:, None] == tf.constant([*self.class_labels, ""])[None]
+        known = tf.argmax(tf.cast(is_label, tf.int32), axis=1, output_type=tf.int32) + self.num_reserved_ids
+        ids = tf.where(tf.reduce_any(is_label[:, :-1], axis=1), known, UNK_ID)
         return tf.RaggedTensor.from_tensor(ids[:, None])
 
     def tf_decode(self, ids):
@@ -272,7 +272,7 @@ class ImageOwn(OwnProblem, ImageProblem):
     def check_settings(self, values, paths):
         """See `OwnProblem.check_settings`; also stores the given folders, which determine the classes."""
         super().check_settings(values, paths)
-        values["folders"] = [full_path(path) for given in paths.values() for path in given if files.is_folder(path)]
+        values["folders"] = [full_path(path) for group in paths.values() for path in group if files.is_folder(path)]
 
     def check_corpus(self, data_dir, tmp_dir):
         """Finds the image size, the sample bits and the classes: see `OwnProblem.check_corpus`."""

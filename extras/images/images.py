@@ -31,7 +31,7 @@ class PublishedImages(ImageProblem):
     def prepare_generation(self, data_dir, tmp_dir):
         """Finds the image files, or downloads them."""
         if not self._prepared(tmp_dir):
-            named = {name: url for of_split in self.image_files.values() for name, url in of_split.items()}
+            named = {name: url for split_files in self.image_files.values() for name, url in split_files.items()}
             downloads.provide([[url, ("text", name)] for name, url in named.items()], tmp_dir)
         super().prepare_generation(data_dir, tmp_dir)
 
@@ -84,7 +84,7 @@ def _idx_files(folder):
     names = {
         split: [f"{tag}-{kind}" for kind in kinds] for split, tag in zip(_IN_PREPARED, ("train", "t10k"), strict=True)
     }
-    return {split: {f"{name}*": f"{folder}/{name}.gz" for name in of_split} for split, of_split in names.items()}
+    return {split: {f"{name}*": f"{folder}/{name}.gz" for name in split_names} for split, split_names in names.items()}
 
 
 @register_problem
@@ -98,7 +98,7 @@ class ImageMnist(PublishedImages):
 
     def read(self, *sources):
         """See `PublishedImages`; reads a file of images and a file of labels."""
-        return png_files.read_idx_pairs(*(next(iter(found)) for found in sources))
+        return png_files.read_idx_pairs(*(next(iter(members)) for members in sources))
 
 
 @register_problem

@@ -132,11 +132,11 @@ class LocalTwoDimensions(Pattern):
     def positions(self, at, count):
         """Returns the positions in all neighbours of the block at a position, or -1 beyond an edge."""
         block, within = at // self.size, ops.arange(self.size, dtype="int32")
-        column, found = block % self.columns, []
+        column, neighbours = block % self.columns, []
         for _, left, shift in self.neighbors:
             is_there = (column - left >= 0) & (column - left < self.columns)
-            found.append(ops.where(is_there, (block - shift) * self.size + within, -1))
-        return ops.concatenate(found, axis=1)
+            neighbours.append(ops.where(is_there, (block - shift) * self.size + within, -1))
+        return ops.concatenate(neighbours, axis=1)
 
     def seen(self, keys):
         """Returns the number of cells in all neighbouring blocks, at most `keys`."""

@@ -77,11 +77,11 @@ def find_sample_bits(paths):
 
 def warn_of_colors(paths):
     """Logs a warning if some PNGs have a gamma or a colour profile, which `read_png` does not apply."""
-    own = [path for path in paths if read_header(files.read_bytes(path)).has_own_colors]
-    if own:
+    with_colors = [path for path in paths if read_header(files.read_bytes(path)).has_own_colors]
+    if with_colors:
         LOGGER.warning(
-            f"{own[0]}{f' and {len(own) - 1:,} more' if own[1:] else ''}: not sRGB (gAMA, iCCP or cICP). The samples "
-            "are used as stored, without conversion."
+            f"{with_colors[0]}{f' and {len(with_colors) - 1:,} more' if with_colors[1:] else ''}: not sRGB (gAMA, iCCP "
+            "or cICP). The samples are used as stored, without conversion."
         )
 
 
@@ -132,10 +132,10 @@ def check_samples(source, image):
         )
 
 
-def check_size(path, found, expected, source):
+def check_size(path, size, expected, source):
     """Raises `UserError` unless an image has the expected (height, width, channels); the message ends with `source`."""
-    if tuple(found) != tuple(expected):
-        raise UserError(f"{path}: is {shown_size(found)}. Expected {shown_size(expected)}, {source}.")
+    if tuple(size) != tuple(expected):
+        raise UserError(f"{path}: is {shown_size(size)}. Expected {shown_size(expected)}, {source}.")
 
 
 def shown_size(size):

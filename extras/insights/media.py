@@ -54,12 +54,12 @@ def read_file(problem, encoders, file):
         path = os.path.join(folder, f"given.{ending}")
         files.write_bytes(path, data)
         try:
-            found = problem.readers[ending](path, encoders)
+            inputs = problem.readers[ending](path, encoders)
         except UserError as error:
             raise UserError(str(error).replace(path, name)) from None
-    if len(found) != 1:
-        raise UserError(f"{name}: contains {counted(len(found), 'input')}. Expected one.")
-    given = found[0]
+    if len(inputs) != 1:
+        raise UserError(f"{name}: contains {counted(len(inputs), 'input')}. Expected one.")
+    given = inputs[0]
     if not isinstance(given, str) and len(given) > MOST_GIVEN:
         raise UserError(f"{name}: {len(given):,} ids. Expected at most {MOST_GIVEN:,}. Shorten the file.")
     return given
@@ -80,10 +80,10 @@ def write_files(problem, encoders, ending, given, ids):
     types = types_written(problem)
     if ending not in types:
         raise UserError(f"ending={ending[:80]!r} cannot be written. Possible endings: {', '.join(types) or 'none'}.")
-    found = problem.writers[ending](f"output.{ending}", [(given, [ids])], encoders)
+    contents = problem.writers[ending](f"output.{ending}", [(given, [ids])], encoders)
     return [
         {"name": os.path.basename(path), "type": types[ending], "data": base64.b64encode(content).decode()}
-        for path, content in found.items()
+        for path, content in contents.items()
         if _ending(path) == ending
     ]
 

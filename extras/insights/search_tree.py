@@ -70,8 +70,8 @@ def trace(searcher, source, options, prefix=()):
     """
     if searches(searcher.model):
         refuse(searcher.model, "a search tree")
-    found, record = searcher.search_by(recorded_beam_search, source, options, prefix)
-    return tree(record, [one.all_ids for one in found])
+    hypotheses, record = searcher.search_by(recorded_beam_search, source, options, prefix)
+    return tree(record, [one.all_ids for one in hypotheses])
 
 
 def recorded_beam_search(*arguments, **settings):
@@ -121,16 +121,16 @@ def tree(record, hypotheses):
             if total == -np.inf:
                 continue
             at, before = len(nodes), live[parent]
-            kept = not ends and len(alive) < len(row[0]) // 2
-            alive += [at] * kept
-            nodes.append(Node(before, step, number, total, total - nodes[before].total, score, kept, finished))
+            is_kept = not ends and len(alive) < len(row[0]) // 2
+            alive += [at] * is_kept
+            nodes.append(Node(before, step, number, total, total - nodes[before].total, score, is_kept, finished))
             places[before, number] = at
         live = alive
-    found = []
+    ends_at = []
     for ids in hypotheses:
         at = 0
         for number in ids:
             at = places[at, number]
         nodes[at].kept = True
-        found.append(at)
-    return nodes, found
+        ends_at.append(at)
+    return nodes, ends_at

@@ -30,4 +30,4 @@ def run(flags, names, data_dir):
             print(f"{paragraph}\n", flush=True)
 
 
-MODES = {"inspect": Mode("--inspect", ("hparams_set", "hparams"), run=run, asked=lambda flags: flags.inspect)}
+MODES = {"inspect": Mode("--inspect", ("hparams_set", "hparams"), run=run, selected_by=lambda flags: flags.inspect)}

@@ -79,12 +79,12 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
     paths, facts = records.paths, records.facts
     encoders = problem.get_feature_encoders(data_dir)
     reader = ExampleReader(problem, hparams, "train", paths, encoders)
-    sample, of_sample = _read_sample(reader, sample_size)
+    sample, sample_facts = _read_sample(reader, sample_size)
     is_exact = bool(facts)
     if is_exact:
         manifests.check_ids(facts, in_files, paths[0])
         facts = records.seen_facts(hparams, facts)
-    facts = facts or of_sample
+    facts = facts or sample_facts
     sides = _sides(problem, encoders, facts, sample)
     yield f"{problem.full_name} in {data_dir}\n\n{_splits_text(problem, splits)}"
     yield _vocabulary_text(sides)
@@ -99,10 +99,10 @@ def inspect_data(problem, data_dir, hparams, set_name="these hyperparameters", s
         titles = [titles.get(name, name) for name in problem.features]
         yield _batches_text(titles, statistics, examples if is_exact else None, hparams, set_name)
     path = os.path.join(data_dir, f"{problem.full_name}-lengths.png")
-    of_what = f"{'' if is_exact else 'a sample of '}{facts['examples']:,} training examples"
+    subject = f"{'' if is_exact else 'a sample of '}{facts['examples']:,} training examples"
     lengths = {side.title: side.lengths for side in sides}
     try:
-        length_histogram.write_histogram(path, lengths, longest, f"{problem.full_name}: {of_what}")
+        length_histogram.write_histogram(path, lengths, longest, f"{problem.full_name}: {subject}")
     except (UserError, Failure) as error:  # for example, if the folder is read-only
         LOGGER.warning(f"{error} The histogram of lengths was not written.")
         return
@@ -147,9 +147,9 @@ def _sides(problem, encoders, facts, sample):
             f"{name} ({languages[name]})" if languages.get(name) else name,
             encoder,
             {int(length): count for length, count in facts["side_lengths"][name].items()},
-            of_name if problem.features.get(name) == 1 else [_without_end(ids, encoder) for ids in of_name],
+            rows if problem.features.get(name) == 1 else [_without_end(ids, encoder) for ids in rows],
         )
-        for name, of_name in sample.items()
+        for name, rows in sample.items()
         # A feature that only records have, such as the alternative row of next_sentence_own, is like the targets.
         for encoder in [encoders.get(name if name in problem.features else "targets")]
     ]
@@ -222,8 +222,8 @@ def _sample_text(sides, examples, shards):
     rows.append(("tokens per character", *(_ratio(n, of) for n, of in zip(tokens, characters, strict=True))))
     rows.append(("spelled in bytes", *(_byte_share(side) for side in sides)))
     rows.append(("unknown", *(_unknown_share(side) for side in sides)))
-    of_shards = f"each of {shards:,} shards, which are" if shards > 1 else "the shard, which is"
-    where = "all examples" if count == examples else f"the first examples of {of_shards} shuffled"
+    shards_text = f"each of {shards:,} shards, which are" if shards > 1 else "the shard, which is"
+    where = "all examples" if count == examples else f"the first examples of {shards_text} shuffled"
     note = f"({where}; words are separated by spaces; EOS and spaces are not counted)"
     return "\n".join([*table(rows, left=(0,)), note])
 

@@ -25,19 +25,19 @@ def write_histogram(path, lengths, max_length, title):
             the picture.
         title: str.
     """
-    end = max(percentile(of_side, _SHOWN) for of_side in lengths.values())
+    end = max(percentile(counter, _SHOWN) for counter in lengths.values())
     end = max_length if end * 0.6 < max_length <= end * 1.4 else end
     width = -(-end // _MOST_BARS)
     edges = np.arange(0.5, end + width + 0.5, width)
     figure = drawing.new_figure(8, 4.5)
     axes = figure.subplots()
-    for number, (name, of_side) in enumerate(lengths.items()):
+    for number, (name, counter) in enumerate(lengths.items()):
         color = drawing.color(number)
-        counts, _ = np.histogram(list(of_side), edges, weights=list(of_side.values()))
+        counts, _ = np.histogram(list(counter), edges, weights=list(counter.values()))
         axes.stairs(counts, edges, color=color, linewidth=1.5, label=name)
         axes.stairs(counts, edges, color=color, fill=True, alpha=0.15)
     _mark(axes, max_length, edges[-1])
-    beyond = {name: sum(n for length, n in of_side.items() if length > edges[-1]) for name, of_side in lengths.items()}
+    beyond = {name: sum(n for length, n in counter.items() if length > edges[-1]) for name, counter in lengths.items()}
     axes.set_title(title)
     xlabel = "ids per example, end of sentence included" + _beyond_text(beyond)
     drawing.style_axes(axes, xlabel, "examples" if width == 1 else f"examples per {width} lengths", "y")

@@ -141,13 +141,13 @@ def _tags(items):
 
 def _joined(items):
     """Joins adjacent texts, which the parser divides at entities."""
-    found = []
+    pieces = []
     for is_text, group in itertools.groupby(items, key=lambda item: item.kind == "text"):
         if is_text:
             raws, texts = zip(*((item.raw, item.text) for item in group), strict=True)
             group = [_Item("text", "".join(raws), "".join(texts))]
-        found += group
-    return found
+        pieces += group
+    return pieces
 
 
 def _with_tags(text, piece, tags):
@@ -162,8 +162,8 @@ def _with_tags(text, piece, tags):
     tags = [_BLANKS.sub(" ", tag) for tag in tags]
     any_tag = "(" + "|".join(map(re.escape, sorted({*tags}, key=len, reverse=True))) + ")"
     parts = re.split(any_tag, text)
-    found, others = parts[1::2], parts[::2]
-    if sorted(found) != sorted(tags) or not _is_balanced(found) or any("<" in part for part in others):
+    kept, others = parts[1::2], parts[::2]
+    if sorted(kept) != sorted(tags) or not _is_balanced(kept) or any("<" in part for part in others):
         return None
     if _count_empty(parts) > _count_empty(re.split(any_tag, piece)):
         return None

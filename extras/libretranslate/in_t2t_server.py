@@ -53,8 +53,8 @@ def api(flags, versions, batcher):
         raise UserError(f"{where} does not translate texts. Export a translation model, or omit this flag.")
     problem = problem_of(export.path)
     languages = problem and problem.languages
-    trained, given = ([subtags(code)[0] for code in codes] for codes in (languages or (), flags.libretranslate))
-    if trained == given[::-1] != given:
+    trained, requested = ([subtags(code)[0] for code in codes] for codes in (languages or (), flags.libretranslate))
+    if trained == requested[::-1] != requested:
         raise UserError(
             f"{where} translates from {' to '.join(languages)}. Expected the source first: "
             f"--libretranslate={','.join(languages)}."

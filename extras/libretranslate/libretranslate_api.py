@@ -99,8 +99,8 @@ class LibreTranslateApi(Api):
     def _translations(self, export, documents, is_abandoned):
         """Returns the result of `with_translations` for each document; all pieces are translated in a single batch."""
         pieces = [piece for document in documents for piece in document.pieces]
-        found = iter(self._run(export, pieces, is_abandoned))
-        return [document.with_translations([next(found) for _ in document.pieces]) for document in documents]
+        remaining = iter(self._run(export, pieces, is_abandoned))
+        return [document.with_translations([next(remaining) for _ in document.pieces]) for document in documents]
 
     def _run(self, export, texts, is_abandoned):
         """Returns the translations of texts. Raises `Refusal` if there are too many texts, or a text is too long."""
@@ -160,8 +160,8 @@ class TextLines:
 
     def with_translations(self, translations):
         """Returns the text with `pieces` replaced by their translations, a list of str."""
-        found = iter(translations)
-        return "".join(around(part, next(found)) if part.strip() else part for part in self._parts)
+        remaining = iter(translations)
+        return "".join(around(part, next(remaining)) if part.strip() else part for part in self._parts)
 
 
 def _fields(body):

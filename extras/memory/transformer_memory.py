@@ -142,10 +142,10 @@ class TransformerMemory(TransformerLM):
 
     def compute_output_spec(self, inputs, training=None):
         """Returns the symbolic outputs, in which logits are float32 under any dtype policy."""
-        found = super().compute_output_spec(inputs, training)
+        outputs = super().compute_output_spec(inputs, training)
         if (state := inputs.get(STATE)) is None:
-            return found
-        return {**(found if isinstance(found, dict) else {"targets": found}), STATE: state}
+            return outputs
+        return {**(outputs if isinstance(outputs, dict) else {"targets": outputs}), STATE: state}
 
 
 def _last(before, new):

@@ -178,7 +178,7 @@ def _scores(runs, scores_of):
     if len(runs) != 1 or export_of(runs[0].path):
         return "not recorded"
     lines = _evaluations(runs[0].path, lambda line: scores_of(line) != "")
-    return "; ".join(f"{scores_of(line)} on {what}" for what, line in lines) or "not recorded"
+    return "; ".join(f"{scores_of(line)} on {data_set}" for data_set, line in lines) or "not recorded"
 
 
 def _evaluations(checkpoint, has_scores):

@@ -63,8 +63,8 @@ def _read_events(data):
         raise UserError(f"is {'not a MIDI file' if data else 'empty'}. Expected a Standard MIDI File.")
     kind, count, division = (int.from_bytes(data[at : at + 2]) for at in (8, 10, 12))
     if kind > 1:
-        what = "whose tracks are separate pieces" if kind == 2 else "which is unknown"
-        raise UserError(f"has MIDI format {kind}, {what}. Expected format 0 or 1.")
+        reason = "whose tracks are separate pieces" if kind == 2 else "which is unknown"
+        raise UserError(f"has MIDI format {kind}, {reason}. Expected format 0 or 1.")
     tracks, at = [], 8 + max(6, int.from_bytes(data[4:8]))
     if at > len(data):
         raise UserError("truncated. Copy the file again.")
@@ -114,10 +114,10 @@ def _read_track(content):
         tick += content.number()
         first = content.byte()
         if first == _META:
-            what, value = content.byte(), content.take(content.number())
-            if what == _END_OF_TRACK:
+            event_type, value = content.byte(), content.take(content.number())
+            if event_type == _END_OF_TRACK:
                 break
-            if what == _TEMPO:
+            if event_type == _TEMPO:
                 tempos.append((tick, int.from_bytes(value)))
         elif first in _SYSTEM_EXCLUSIVE:
             content.take(content.number())

@@ -51,7 +51,7 @@ def write_music(path, answers, encoders):
     so on, in the order of the inputs.
     """
     pieces = _pieces(path, answers, encoders)
-    return _by_name(path, pieces, midi_bytes) | {f"{os.path.splitext(path)[0]}.png": _drawn(pieces)}
+    return _by_name(path, pieces, midi_bytes) | {f"{os.path.splitext(path)[0]}.png": _picture(pieces)}
 
 
 def write_sounds(path, answers, encoders):
@@ -61,7 +61,7 @@ def write_sounds(path, answers, encoders):
 
 def write_piano_rolls(path, answers, encoders):
     """Returns {path: bytes} with a PNG that stacks the outputs' piano rolls; a line marks the end of each primer."""
-    return {path: _drawn(_pieces(path, answers, encoders))}
+    return {path: _picture(_pieces(path, answers, encoders))}
 
 
 def _by_name(path, pieces, as_bytes):
@@ -83,7 +83,7 @@ def _pieces(path, answers, encoders):
     return pieces
 
 
-def _drawn(pieces):
+def _picture(pieces):
     import tensorflow as tf
 
     rolls = [_roll(*piece) for piece in pieces]
@@ -166,8 +166,8 @@ class MusicProblem(Problem):
         from t2t_lite.data.random_numbers import uniform_numbers
 
         ids = batch["targets"]
-        drawn = uniform_numbers(seeds, 1, 1)[:, 0, :, 0] * (2 * self.most_semitones + 1)
-        shift = tf.cast(tf.floor(drawn), tf.int32) - self.most_semitones  # [rows, 1]
+        numbers = uniform_numbers(seeds, 1, 1)[:, 0, :, 0] * (2 * self.most_semitones + 1)
+        shift = tf.cast(tf.floor(numbers), tf.int32) - self.most_semitones  # [rows, 1]
         ranges = self.encoder_class().pitches
         for first, count in ranges:
             is_pitch = (ids >= first) & (ids < first + count)

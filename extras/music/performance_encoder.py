@@ -94,7 +94,7 @@ class PerformanceEncoder(EventEncoder):
     """
 
     def __init__(self):
-        names = [f"{what}{pitch}" for what in ("on", "off") for pitch in PITCHES]
+        names = [f"{event}{pitch}" for event in ("on", "off") for pitch in PITCHES]
         names += [f"shift{steps}" for steps in range(1, _MOST_STEPS + 1)]
         names += [f"velocity{number}" for number in range(1, _BINS + 1)]
         self._on = self.num_reserved_ids
@@ -205,8 +205,8 @@ class ChoraleEncoder(EventEncoder):
             now = (number + 0.5) * _SECONDS
             playing = [note for note in notes if note.start <= now < note.end]
             if len(tracks) == VOICES:
-                of_track = {note.track: note.pitch for note in playing}
-                steps.append([of_track.get(track, SILENCE) for track in tracks])
+                sounding = {note.track: note.pitch for note in playing}
+                steps.append([sounding.get(track, SILENCE) for track in tracks])
             else:
                 pitches = sorted({note.pitch for note in playing}, reverse=True)[:VOICES]
                 steps.append(pitches + [SILENCE] * (VOICES - len(pitches)))

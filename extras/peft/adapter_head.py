@@ -43,8 +43,8 @@ class AdapterHead:
         if self._head == "class" and rows == 1:
             self._head = "real"
         if self._head in ("class", "tag"):
-            own = self._labels_of_base() if base_head == self._head else []
-            self._labels = facts["labels"] if facts else own if len(own) == rows else []
+            base_labels = self._labels_of_base() if base_head == self._head else []
+            self._labels = facts["labels"] if facts else base_labels if len(base_labels) == rows else []
             self._labels = self._labels or [f"LABEL_{number}" for number in range(rows)]
             if len(self._labels) != rows:
                 raise UserError(
@@ -76,8 +76,8 @@ class AdapterHead:
             encoders = problem.get_feature_encoders(folder)
         else:
             copy_files(run.encoder_files, folder)
-        of_run = {name: run.config[name] for name in ("hparams_set", "usr_dir")}
-        return run_config(self._problem, run.config["model"], hparams, encoders, **of_run)
+        base_facts = {name: run.config[name] for name in ("hparams_set", "usr_dir")}
+        return run_config(self._problem, run.config["model"], hparams, encoders, **base_facts)
 
     def fill(self, model):
         """Copies the adapter's head into a model that already has the base's weights wherever their shapes match."""
@@ -93,8 +93,8 @@ class AdapterHead:
                 left.remove(name)
                 continue
             for weight in (getattr(layer, attribute) for layer, attribute in part.weights):
-                own = known.get(names[id(weight)])
-                if own is None or own.shape != weight.shape:
+                base_weight = known.get(names[id(weight)])
+                if base_weight is None or base_weight.shape != weight.shape:
                     raise UserError(
                         f"{self._path}: has no {name}, and neither has {self._run.path}. Expected a base that was "
                         "imported with this head, or an adapter that saves the head (modules_to_save)."

@@ -92,10 +92,10 @@ class AdapterMatrices:
         names = (module, self._family.prefix + module)
         patterns = (self._config.get("alpha_pattern") or {}).items()
         try:
-            own = [alpha for key, alpha in patterns if any(re.fullmatch(rf"(.*\.)?({key})", name) for name in names)]
+            alphas = [alpha for key, alpha in patterns if any(re.fullmatch(rf"(.*\.)?({key})", name) for name in names)]
         except re.error as error:
             raise UserError(f"{self._path}: alpha_pattern: {error}. Expected regular expressions.") from None
-        alpha = next(iter(own), self._config["lora_alpha"])
+        alpha = next(iter(alphas), self._config["lora_alpha"])
         if type(alpha) not in (int, float) or alpha <= 0:
             raise UserError(f"{self._path}: lora_alpha={shown(alpha)} for {module}. Expected a number above 0.")
         return alpha / (math.sqrt(rank) if self._config.get("use_rslora") else rank)

@@ -64,11 +64,11 @@ class KernelPart(NamedTuple):
         """Returns [(A, B)], one pair per layer, in our shapes. Ranks for which the layer's B is 0 are left out."""
         a, b = a.T[np.argsort(self.inputs)], b.T[:, np.argsort(self.outputs)] / self.factor
         ends = np.cumsum([layer.units for layer in self.layers])[:-1]
-        found = []
-        for of_layer in np.split(b, ends, axis=1):
-            there = np.flatnonzero(of_layer.any(axis=1))
-            found.append((a[:, there], of_layer[there]))
-        return found
+        pairs = []
+        for layer_b in np.split(b, ends, axis=1):
+            there = np.flatnonzero(layer_b.any(axis=1))
+            pairs.append((a[:, there], layer_b[there]))
+        return pairs
 
     @property
     def shape(self):

@@ -55,7 +55,9 @@ _GROUPS = {group: tuple(verb for verb in VERBS if verb.group == group) for group
 _SAYING = {verb.en: verb for verb in _GROUPS["saying"]}
 [_BE] = _GROUPS["copula"]
 _MOTIVATED = tuple(verb for verb in VERBS if verb.motives)
-_SAID_OF = {noun: tuple(adjective for adjective in ADJECTIVES if noun in adjective.nouns) for noun in NOUNS.values()}
+_ADJECTIVES_OF = {
+    noun: tuple(adjective for adjective in ADJECTIVES if noun in adjective.nouns) for noun in NOUNS.values()
+}
 _FEELINGS = tuple(adjective for adjective in ADJECTIVES if adjective.en in ("tired", "ill", "hungry", "thirsty"))
 _TIMES = {kind: tuple(time for time in TIMES if kind in time.kinds) for kind in ("now", "future", "past", "habit")}
 _ADVERBS = {
@@ -64,7 +66,7 @@ _ADVERBS = {
 }
 
 _PEOPLE = nouns("people")
-_THINGS = tuple(noun for noun, adjectives in _SAID_OF.items() if adjectives and noun not in _PEOPLE)
+_THINGS = tuple(noun for noun, adjectives in _ADJECTIVES_OF.items() if adjectives and noun not in _PEOPLE)
 _POSSESSIVES = tuple(pronoun.possessive for pronoun in PRONOUNS)
 # Nouns without possessives: "my woman" would be a wife in German, and "my tourist" and "my bridge" are odd.
 _NOBODYS = nouns("man woman boy girl tourist waiter settlement place")
@@ -240,7 +242,7 @@ class Phrasebook:
             subject, adjective = self._person("definite"), self._choose(_FEELINGS)
         else:
             subject = self._noun_phrase(self._choose(_THINGS), "definite")._replace(adjective=None)
-            adjective = self._choose(_SAID_OF[subject.noun])
+            adjective = self._choose(_ADJECTIVES_OF[subject.noun])
         filler = "" if is_feeling else f"{subject.noun.en} + {adjective.en}"
         predicate = Phrase(adjective.en, adjective.de, PLACE, filler=filler)
         return Clause(subject, _BE, phrases=[predicate], is_negated=is_negated)
@@ -300,7 +302,7 @@ class Phrasebook:
             determiner = "the"
         elif determiner == "own" or "kin" in noun.kinds:
             determiner = self._choose(_possessives(subject))
-        adjective = self._choose(_SAID_OF[noun]) if _SAID_OF[noun] and self._happens(0.3) else None
+        adjective = self._choose(_ADJECTIVES_OF[noun]) if _ADJECTIVES_OF[noun] and self._happens(0.3) else None
         owner = None
         if determiner == "the" and noun in _OWNED and self._happens(0.2):
             owner = self._noun_phrase(self._choose(_PEOPLE), "definite", subject)

@@ -46,7 +46,7 @@ def attention_patterns(model, length):
         UserError: the model has no stack whose self-attention has a `pattern`.
     """
     model = getattr(model, "models", [model])[0]
-    found = {}
+    by_key = {}
     stacks = model.stacks() if hasattr(model, "stacks") else {}
     for feature, stack in stacks.items():
         for number, layer in enumerate(stack.layers, 1):
@@ -54,13 +54,13 @@ def attention_patterns(model, length):
             if (pattern := getattr(attention, "pattern", None)) is not None:
                 before = model.context_length if feature == "targets" else 0
                 key = _KINDS[feature], _name_of(pattern)
-                if key not in found:
+                if key not in by_key:
                     visible = _visible(pattern, length, before, feature == "targets")
-                    found[key] = LayerPattern(key[0], [], key[1], pattern.is_full, visible)
-                found[key].layers.append(number)
-    if not found:
+                    by_key[key] = LayerPattern(key[0], [], key[1], pattern.is_full, visible)
+                by_key[key].layers.append(number)
+    if not by_key:
         raise UserError(f"The model {type(model).__name__} does not expose the attention patterns of its layers.")
-    return list(found.values())
+    return list(by_key.values())
 
 
 def _name_of(pattern):

@@ -78,8 +78,8 @@ def draw_curves(output_dirs, path):
         skipped = [line["step"] for line in lines if line["event"] == "skipped"]
         losses.plot(skipped, [0] * len(skipped), "x", color=color)
     shown = "BLEU" if score == "bleu" else score and score.replace("_f1", " F1")
-    of_sample = f"{shown}, dev" if score else "no evaluation"
-    labels = ("loss (nats per target token)", of_sample, "learning rate", "target tokens per second")
+    sample_label = f"{shown}, dev" if score else "no evaluation"
+    labels = ("loss (nats per target token)", sample_label, "learning rate", "target tokens per second")
     for axes, label in zip((losses, scores, rates, speeds), labels, strict=True):
         drawing.style_axes(axes, "step", label, thousands="xy" if axes is speeds else "x")
         axes.set_ylim(bottom=0)
@@ -92,8 +92,8 @@ def draw_curves(output_dirs, path):
         frameon=False, handles=[Line2D([], [], color=color, label=label, **style) for label, style in styles.items()]
     )
     if len(logs) > 1:  # the runs' legend is below the axes, because names are long
-        of_runs = [Line2D([], [], color=drawing.color(number), label=name) for number, name in enumerate(logs)]
-        figure.legend(handles=of_runs, loc="outside lower center", ncols=min(len(logs), 3), frameon=False)
+        handles = [Line2D([], [], color=drawing.color(number), label=name) for number, name in enumerate(logs)]
+        figure.legend(handles=handles, loc="outside lower center", ncols=min(len(logs), 3), frameon=False)
     else:
         figure.suptitle(names[0])
     drawing.write_picture(path, figure)

@@ -212,7 +212,7 @@ def draw_head_roles(roles, title=""):
     columns = {kind: [role for role in roles if role.kind == kind] for kind in kinds}
     row, bar, label, numbers, margin = 18, 200, 112, 104, 14
     width = label + bar + numbers + 16
-    layers = max(len({role.layer for role in of_kind}) for of_kind in columns.values())
+    layers = max(len({role.layer for role in column}) for column in columns.values())
     top = margin + 20 + 22 * 2 + 46
     height = top + row * max(map(len, columns.values())) + 8 * layers + margin
     drawing = Drawing(max(width * len(kinds), 560) + 2 * margin, height, title or "Roles of attention heads")

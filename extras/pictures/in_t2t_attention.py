@@ -39,14 +39,14 @@ MODES = {
         "--roles",
         ("roles_target",),
         run=_roles,
-        asked=lambda flags: flags.roles,
+        selected_by=lambda flags: flags.roles,
         check=lambda flags: check_picture(flags, "head_roles", "roles", "roles_target"),
     ),
     "patterns": Mode(
         "--patterns",
         ("patterns", "length"),
         run=_patterns,
-        asked=lambda flags: flags.patterns,
+        selected_by=lambda flags: flags.patterns,
         check=lambda flags: check_picture(flags, "patterns"),
     ),
 }

@@ -15,4 +15,4 @@ def run(flags):
     print("\n".join(draw_summary(flags.summary)))
 
 
-MODES = {"summary": Mode("--summary", run=run, asked=lambda flags: flags.summary, check=lambda flags: None)}
+MODES = {"summary": Mode("--summary", run=run, selected_by=lambda flags: flags.summary, check=lambda flags: None)}

@@ -52,11 +52,11 @@ def draw_bars(path, output_dirs):
     rows = list(zip(short_names(output_dirs), map(best_evaluations, output_dirs), map(TABLE_3.get, sets), strict=True))
     figure = drawing.new_figure(10, 1.2 + 0.3 * len(rows))
     for number, (axes, measure) in enumerate(zip(figure.subplots(1, 2, sharey=True), _MEASURES, strict=True)):
-        of_paper = [(at, theirs[number]) for at, (_, _, theirs) in enumerate(rows) if theirs]
-        of_runs = [(at, values[number]) for at, (_, values, _) in enumerate(rows) if values[number] is not None]
-        height = 0.38 if of_paper and of_runs else 0.7
-        _bars(axes, of_runs, -height / 2 if of_paper else 0, height, drawing.color(0), "best evaluation")
-        _bars(axes, of_paper, height / 2 if of_runs else 0, height, drawing.FAINT, "the paper's table 3")
+        paper_values = [(at, theirs[number]) for at, (_, _, theirs) in enumerate(rows) if theirs]
+        run_values = [(at, values[number]) for at, (_, values, _) in enumerate(rows) if values[number] is not None]
+        height = 0.38 if paper_values and run_values else 0.7
+        _bars(axes, run_values, -height / 2 if paper_values else 0, height, drawing.color(0), "best evaluation")
+        _bars(axes, paper_values, height / 2 if run_values else 0, height, drawing.FAINT, "the paper's table 3")
         drawing.style_axes(axes, measure, "", "")
         axes.set_yticks(range(len(rows)), [name for name, *_ in rows])
         axes.set_ylim(len(rows) - 0.4, -0.6)  # puts the first row at the top

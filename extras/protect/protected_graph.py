@@ -58,18 +58,18 @@ def hide(protection, texts):
     is_kind = tf.one_hot(tf.argmax(tf.cast(kinds, tf.int32), -1), len(protection.kinds), dtype=tf.int32)
     is_kind *= tf.cast(is_match, tf.int32)[:, None]  # [parts, kinds]
     number = tf.reduce_sum(_running(is_kind, parts) * is_kind, -1)  # counts the matches of each kind, from 1
-    of_kind = tf.argmax(is_kind, -1, tf.int32)
+    kind = tf.argmax(is_kind, -1, tf.int32)
     sizes = tf.constant([*protection.numbers.values()])
-    first = tf.gather(tf.cumsum(sizes, exclusive=True), of_kind)
-    slot = tf.where(is_match, first + (number - 1) % tf.gather(sizes, of_kind), -1)
+    first = tf.gather(tf.cumsum(sizes, exclusive=True), kind)
+    slot = tf.where(is_match, first + (number - 1) % tf.gather(sizes, kind), -1)
     hidden = parts.with_values(_with_symbols(protection, parts.values, slot))
     rest = parts.with_values(tf.where(is_match, "", hidden.values))
     slots = tf.ragged.boolean_mask(parts.with_values(slot), parts.with_values(is_match))
-    found = tf.ragged.boolean_mask(parts, parts.with_values(is_match))
+    hits = tf.ragged.boolean_mask(parts, parts.with_values(is_match))
     has_some = tf.math.unsorted_segment_max(tf.cast(is_match, tf.int32), rows, parts.nrows()) > 0
     is_only = has_some & tf.strings.regex_full_match(tf.strings.reduce_join(rest, axis=-1), BLANK)
     return HiddenBatch(
-        tf.strings.reduce_join(hidden, axis=-1), slots.to_tensor(-1), found.to_tensor(""), tf.where(is_only, texts, "")
+        tf.strings.reduce_join(hidden, axis=-1), slots.to_tensor(-1), hits.to_tensor(""), tf.where(is_only, texts, "")
     )
 
 
@@ -85,13 +85,13 @@ def hide_as(protection, texts, hidden):
     return tf.strings.reduce_join(parts.with_values(_with_symbols(protection, parts.values, slot)), axis=-1)
 
 
-def restore(protection, outputs, slots, found):
+def restore(protection, outputs, slots, protected):
     """Puts the protected texts back into a batch of outputs: see `ProtectedTexts.restore`.
 
     Args:
         protection: ProtectedTexts.
         outputs: string [batch], valid UTF-8.
-        slots, found: [batch, M], see `HiddenBatch`.
+        slots, protected: [batch, M], see `HiddenBatch`.
 
     Returns:
         string [batch].
@@ -106,7 +106,7 @@ def restore(protection, outputs, slots, found):
     is_known = at < tf.size(known)
     puts_back = tf.scatter_nd(matches[:, None], is_known, tf.shape(is_match, tf.int64))
     removes = is_match & ~puts_back
-    text = tf.gather(tf.concat([tf.gather_nd(found, there), [""]], 0), at)
+    text = tf.gather(tf.concat([tf.gather_nd(protected, there), [""]], 0), at)
     text = tf.tensor_scatter_nd_update(tf.fill(tf.shape(is_match), ""), matches[:, None], text)
     is_before = tf.concat([removes, [False]], 0)[1:]
     between = tf.where(is_before, tf.strings.regex_replace(parts.values, " $", ""), parts.values)
@@ -115,7 +115,7 @@ def restore(protection, outputs, slots, found):
     joined = tf.where(removed, tf.strings.regex_replace(joined, "^ +", ""), joined)
     is_lost = _indices(known, written) == tf.size(written)
     is_lost = tf.scatter_nd(there, is_lost, tf.shape(slots, tf.int64))
-    lost = tf.strings.reduce_join(tf.where(is_lost, LOST_SEPARATOR + found, ""), axis=-1)
+    lost = tf.strings.reduce_join(tf.where(is_lost, LOST_SEPARATOR + protected, ""), axis=-1)
     alone = tf.strings.regex_replace(lost, f"^{LOST_SEPARATOR}", "", replace_global=False)
     return tf.where(joined == "", alone, joined + lost)
 
@@ -191,8 +191,8 @@ class ProtectedSignatures(TextSignatures):
 
     def texts(self, ids, read, n_best=1):
         """Decodes ids, int32 [batch * n_best, length], to string [batch * n_best]; restores the protected texts."""
-        slots, found = (tf.repeat(part, n_best, axis=0) for part in (read.slots, read.found))
-        return restore(self._protection, super().texts(ids, read, n_best), slots, found)
+        slots, protected = (tf.repeat(part, n_best, axis=0) for part in (read.slots, read.found))
+        return restore(self._protection, super().texts(ids, read, n_best), slots, protected)
 
     def unchanged(self, read):
         """Returns the inputs that consist of protected texts only, string [batch], and "" for all other inputs."""

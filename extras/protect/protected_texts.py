@@ -144,7 +144,7 @@ class ProtectedTexts:
 
     def find(self, text):
         """Returns the spans of the protected texts, [(start, end)], which do not overlap."""
-        return [(start, end) for start, end, _ in self._found(text)]
+        return [(start, end) for start, end, _ in self._occurrences(text)]
 
     def counts(self, text):
         """Counts the symbols of each kind in a text with symbols; returns a Counter."""
@@ -153,8 +153,8 @@ class ProtectedTexts:
 
     def hide(self, text):
         """Replaces all protected texts in a text to be translated, and returns its `Hidden`."""
-        found = self._found(text)
-        return self._hidden(text, self._numbered(found, range(len(found)), 0))
+        occurrences = self._occurrences(text)
+        return self._hidden(text, self._numbered(occurrences, range(len(occurrences)), 0))
 
     def hide_pair(self, inputs, targets, first=0):
         """Replaces those protected texts of a training pair that occur equally often in inputs and targets.
@@ -170,14 +170,14 @@ class ProtectedTexts:
         Returns:
             (inputs, targets, number of replaced texts, number of protected texts that were not replaced).
         """
-        of_inputs, of_targets = self._found(inputs), self._found(targets)
-        counts = [collections.Counter(text for _, _, text in side) for side in (of_inputs, of_targets)]
-        common = [at for at, (_, _, text) in enumerate(of_inputs) if counts[0][text] == counts[1][text]]
-        replaced = self._numbered(of_inputs, common, first)
+        in_inputs, in_targets = self._occurrences(inputs), self._occurrences(targets)
+        counts = [collections.Counter(text for _, _, text in side) for side in (in_inputs, in_targets)]
+        common = [at for at, (_, _, text) in enumerate(in_inputs) if counts[0][text] == counts[1][text]]
+        replaced = self._numbered(in_inputs, common, first)
         inputs = self._hidden(inputs, replaced)
-        targets = self._hidden(targets, _matched(of_targets, inputs.texts))
+        targets = self._hidden(targets, _matched(in_targets, inputs.texts))
         count = len(inputs.texts)
-        return inputs.text, targets.text, count, len(of_inputs) + len(of_targets) - 2 * count
+        return inputs.text, targets.text, count, len(in_inputs) + len(in_targets) - 2 * count
 
     def hide_as(self, text, texts):
         """Replaces protected texts in a target or prefix with the symbols that they have in the input.
@@ -189,7 +189,7 @@ class ProtectedTexts:
             text: str, the target or prefix.
             texts: list of (symbol, protected text) of the input.
         """
-        return self._hidden(text, _matched(self._found(text), texts)).text
+        return self._hidden(text, _matched(self._occurrences(text), texts)).text
 
     def restore(self, output, texts):
         """Puts the protected texts back into a decoded text, and returns a `Restored`.
@@ -205,14 +205,14 @@ class ProtectedTexts:
         for at, (one, _) in enumerate(texts):
             left[one].append(at)
         segments, end, removes = [], 0, False
-        for found in self._symbol.finditer(output):
-            between, end = output[end : found.start()], found.end()
-            if left[found[0]]:
-                segments += [(between, between), (found[0], texts[left[found[0]].popleft()][1])]
+        for match in self._symbol.finditer(output):
+            between, end = output[end : match.start()], match.end()
+            if left[match[0]]:
+                segments += [(between, between), (match[0], texts[left[match[0]].popleft()][1])]
                 continue
             removes = True
-            kept = between.removesuffix(" ")
-            segments += [(kept, kept), (between[len(kept) :], ""), (found[0], "")]
+            stripped = between.removesuffix(" ")
+            segments += [(stripped, stripped), (between[len(stripped) :], ""), (match[0], "")]
         segments.append((output[end:],) * 2)
         if removes:
             segments = _without_spaces_before(segments)
@@ -222,15 +222,15 @@ class ProtectedTexts:
             segments.append(("", text if is_empty else LOST_SEPARATOR + text))
         return Restored("".join(new for _, new in segments), lost, segments)
 
-    def _found(self, text):
+    def _occurrences(self, text):
         """Returns [(start, end, text)] for all protected texts in a text."""
-        return [(*found.span(), found[0]) for found in self._pattern.finditer(text) if found[0] != NOT_PROTECTED]
+        return [(*match.span(), match[0]) for match in self._pattern.finditer(text) if match[0] != NOT_PROTECTED]
 
-    def _numbered(self, found, chosen, first):
-        """Returns [(start, end, symbol, text)] for the entries of `found` with the indices `chosen`."""
+    def _numbered(self, occurrences, chosen, first):
+        """Returns [(start, end, symbol, text)] for the entries of `occurrences` with the indices `chosen`."""
         counts, replaced = collections.Counter(), []
         for at in chosen:
-            start, end, text = found[at]
+            start, end, text = occurrences[at]
             kind = next(kind for kind, pattern in self._kinds.items() if pattern.fullmatch(text))
             replaced.append((start, end, symbol(kind, (first + counts[kind]) % self.numbers[kind] + 1), text))
             counts[kind] += 1
@@ -239,9 +239,9 @@ class ProtectedTexts:
     def _hidden(self, text, replaced):
         """Returns the Hidden of a text, given [(start, end, symbol, text)] of the parts to replace."""
         segments, texts, done = [], [], 0
-        for start, end, one, found in replaced:
-            segments += [*_apart(text[done:start]), (found, one)]
-            texts.append((one, found))
+        for start, end, one, protected in replaced:
+            segments += [*_apart(text[done:start]), (protected, one)]
+            texts.append((one, protected))
             done = end
         segments += _apart(text[done:])
         return Hidden("".join(part for _, part in segments), texts, segments, self)
@@ -287,7 +287,7 @@ def _symbols_of(kind, numbers):
     return symbol(kind, f"(?:{'|'.join(map(str, range(numbers, 0, -1)))})")
 
 
-def _matched(found, texts):
+def _matched(occurrences, texts):
     """Pairs the k-th occurrence of each found text with the k-th (symbol, text) in `texts` that has the same text.
 
     Returns [(start, end, symbol, text)] for the pairs.
@@ -295,19 +295,19 @@ def _matched(found, texts):
     left = collections.defaultdict(collections.deque)
     for one, text in texts:
         left[text].append(one)
-    return [(start, end, left[text].popleft(), text) for start, end, text in found if left[text]]
+    return [(start, end, left[text].popleft(), text) for start, end, text in occurrences if left[text]]
 
 
 def _without_spaces_before(segments):
     """Returns the segments without the spaces at the beginning of their joined new text."""
     parts = []
     for at, (old, new) in enumerate(segments):
-        kept = new.lstrip(" ")
-        if kept == new:
+        stripped = new.lstrip(" ")
+        if stripped == new:
             parts.append((old, new))
         else:
-            spaces = len(new) - len(kept)
-            parts += [(old[:spaces], ""), (old[spaces:], kept)]
-        if kept:
+            spaces = len(new) - len(stripped)
+            parts += [(old[:spaces], ""), (old[spaces:], stripped)]
+        if stripped:
             return [*parts, *segments[at + 1 :]]
     return parts

@@ -50,8 +50,8 @@ class ProtectedSource(SourceText):
 
     def restored(self, pieces, output, spans=None):
         """See `SourceText.restored`; restores the protected texts that the model read; also returns the lost ones."""
-        found = self.hidden.protection.restore(output, self.hidden.read(pieces))
-        return found.text, found.lost, spans and spans_in_blocks(spans, blocks(found.segments))
+        restored_text = self.hidden.protection.restore(output, self.hidden.read(pieces))
+        return restored_text.text, restored_text.lost, spans and spans_in_blocks(spans, blocks(restored_text.segments))
 
 
 class Protection(ProtectedTexts):
@@ -128,8 +128,8 @@ def check_kinds(values):
         return None
     flag, protection = f"--protect={','.join(words)}", ProtectedTexts(words)
     symbols = protection.symbols
-    if taken := [one for one in values.get("user_defined_symbols") or () if one in symbols]:
-        raise UserError(f"--user_defined_symbols: {taken[0]} is a symbol of {flag}. Remove it.")
+    if reserved := [one for one in values.get("user_defined_symbols") or () if one in symbols]:
+        raise UserError(f"--user_defined_symbols: {reserved[0]} is a symbol of {flag}. Remove it.")
     if values.get("vocab_type") == VocabType.BYTE_LEVEL_BPE.value:
         raise UserError(f"{flag} needs symbols, but --vocab_type={values['vocab_type']} has none. Remove one of both.")
     for path in sorted({*(values.get("vocab_from") or {}).values()}):

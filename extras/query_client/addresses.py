@@ -39,9 +39,9 @@ class Servable:
     label: str | None = None
 
     def __post_init__(self):
-        for what, name in (("name", self.name), ("label", "-" if self.label is None else self.label)):
+        for role, name in (("name", self.name), ("label", "-" if self.label is None else self.label)):
             if not isinstance(name, str) or not name.strip() or name != valid_unicode(name):
-                raise UserError(f"a model's {what} {shown(name)}: expected a text such as translate.")
+                raise UserError(f"a model's {role} {shown(name)}: expected a text such as translate.")
         if self.version is not None:
             object.__setattr__(self, "version", typed_value("version", self.version, int, MODEL_VERSION))
         if self.version is not None and self.label is not None:

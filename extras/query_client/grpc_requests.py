@@ -77,13 +77,13 @@ class GrpcTransport:
 
     def signatures(self):
         """Returns the export's signatures, {name: {input: type}}."""
-        request, found = get_model_metadata_pb2.GetModelMetadataRequest(), get_model_metadata_pb2.SignatureDefMap()
+        request, table = get_model_metadata_pb2.GetModelMetadataRequest(), get_model_metadata_pb2.SignatureDefMap()
         self._fill(request.model_spec)
         request.metadata_field.append("signature_def")
-        self._call(self._predictions.GetModelMetadata, request).metadata["signature_def"].Unpack(found)
+        self._call(self._predictions.GetModelMetadata, request).metadata["signature_def"].Unpack(table)
         return {
             name: {key: _type_name(tensor.dtype) for key, tensor in signature.inputs.items()}
-            for name, signature in found.signature_def.items()
+            for name, signature in table.signature_def.items()
         }
 
     def close(self):

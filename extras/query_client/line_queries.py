@@ -222,10 +222,10 @@ def _unpadded(answer):
     if "tokens" in lists:  # outputs of the signature "tokens"
         counts = {name: _count(lists[name]) for name in ("tokens", "input_tokens") if name in lists}
         return answer | {name: value[: counts.get(name.replace("ids", "tokens"))] for name, value in lists.items()}
-    of_texts = [value for value in lists.values() if _texts(value)]
-    if not of_texts:
+    text_lists = [value for value in lists.values() if _texts(value)]
+    if not text_lists:
         return answer
-    count, padded = max(map(_count, of_texts)), {*map(len, of_texts)}
+    count, padded = max(map(_count, text_lists)), {*map(len, text_lists)}
     return answer | {name: value[:count] for name, value in lists.items() if len(value) in padded}
 
 
@@ -261,7 +261,7 @@ class StreamedQueries:
                 f"--decode_hparams: {', '.join(others)}: not available with --stream. Expected "
                 f"{', '.join(_STREAM_SETTINGS)}."
             )
-        flag_checks.check(flag_checks.Asked(settings=settings, text=decode_hparams))
+        flag_checks.check(flag_checks.DecodeRequest(settings=settings, text=decode_hparams))
         search = vars(settings.search) | {"max_tokens": settings.search.extra_length}
         self._options = {key: search[key] for name, key in _STREAM.items() if name in assigned}
         if "sampling_method" in assigned:  # the server samples if a request has a temperature that is not 0

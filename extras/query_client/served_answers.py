@@ -108,7 +108,7 @@ def parts_of(texts, split_sentences, wants_sentences):
     if checked_choice(split_sentences) == "never":
         return None
     parts = list(map(sentence_parts, texts))
-    if not any(len(of_text) > 1 for of_text in parts):
+    if not any(len(text) > 1 for text in parts):
         return None
     return parts if split_sentences == "always" or wants_sentences() else None
 
@@ -133,8 +133,8 @@ def _joined(answers):
     flags = {name: any(getattr(answer, name) for answer in answers) for name in ("truncated", "is_short")}
     first, *others = [
         ServedAnswer(
-            join_texts([one.text for one in of_rank])[0], sum(one.score for one in of_rank), **flags, parts=len(answers)
+            join_texts([one.text for one in rank])[0], sum(one.score for one in rank), **flags, parts=len(answers)
         )
-        for of_rank in ranks([answer.hypotheses for answer in answers])
+        for rank in ranks([answer.hypotheses for answer in answers])
     ]
     return dataclasses.replace(first, others=tuple(others))

@@ -73,14 +73,14 @@ def _encoded(encoder, texts):
 @_encoded.register
 def _(encoder: ByteTextEncoder, texts):
     ids = encoder.tf_encode(texts)
-    return ids, *_of_bytes(tf.ones_like(ids.values, tf.int64), texts)
+    return ids, *_character_spans(tf.ones_like(ids.values, tf.int64), texts)
 
 
 @_encoded.register
 def _(encoder: ByteLevelBPEEncoder, texts):
     ids = encoder.tf_encode_part(texts)
     sizes = tf.constant([len(piece) for piece in encoder.piece_bytes], tf.int64)
-    return ids, *_of_bytes(tf.gather(sizes, ids.values), texts)
+    return ids, *_character_spans(tf.gather(sizes, ids.values), texts)
 
 
 @_encoded.register
@@ -99,7 +99,7 @@ def _(encoder: WordPieceEncoder, texts):
     return wordpiece_graph.encode_with_offsets(texts, encoder.spellings, encoder.lower, LONGEST_WORD)
 
 
-def _of_bytes(sizes, texts):
+def _character_spans(sizes, texts):
     """Returns (start, end) in characters of consecutive pieces, given their `sizes` in bytes."""
     characters, borders = _characters(texts), tf.cumsum(sizes)
     return tf.gather(characters, borders - sizes) - 1, tf.gather(characters, borders - 1)

@@ -12,7 +12,7 @@ from t2t_lite.errors import LOGGER, UserError, counted, shown
 from t2t_lite.evaluation import answer_scores
 from t2t_lite.evaluation.score_files import read_lines
 from t2t_lite.extras.question_answering.offsets_graph import encode_with_offsets, has_offsets
-from t2t_lite.extras.question_answering.squad import OF_SPANS, read_squad
+from t2t_lite.extras.question_answering.squad import SPAN_METRICS, read_squad
 from t2t_lite.extras.question_answering.windows import DOC_STRIDE, LONGEST_QUESTION, windows
 from t2t_lite.files.safe_json import parse_json
 from t2t_lite.settings.ranges import Range, typed_value
@@ -107,7 +107,7 @@ class SpansTask(EncoderTask):
     eval_metrics = ("exact_match", "squad_f1")
     head = "span"
     problems = ("qa_own",)
-    metrics = OF_SPANS
+    metrics = SPAN_METRICS
     num_texts = 2
     has_hypotheses = True
     long_input = ("split",)
@@ -127,9 +127,9 @@ class SpansTask(EncoderTask):
     def read(self, text, longest):
         """Returns the Reading of a question and its context; the reading's source is (context, windows)."""
         question, context = self.texts(text)
-        found = windows(self.encoder, question, context, self._row(longest), self._stride)
+        parts = windows(self.encoder, question, context, self._row(longest), self._stride)
         truncated = len(encode_beginning(self.encoder, question, LONGEST_QUESTION)) > LONGEST_QUESTION
-        return Reading([window.ids for window in found], truncated, (context, found))
+        return Reading([window.ids for window in parts], truncated, (context, parts))
 
     def scores(self, logits):
         """Returns the logits unchanged: see `EncoderTask`."""
@@ -137,16 +137,16 @@ class SpansTask(EncoderTask):
 
     def answer(self, reading, scores, n_best):
         """Returns an `Answer`; each part of the context is scored by the best window that contains it."""
-        context, found = reading.source
-        size = found[-1].start + len(found[-1].spans)
+        context, parts = reading.source
+        size = parts[-1].start + len(parts[-1].spans)
         spans = np.zeros([size, 2], np.int32)  # character offsets of each piece
         width = max(len(row) for row in reading.rows)
-        logits, inputs = np.zeros([len(found), 2, 1 + width], np.float32), np.zeros([len(found), width], np.int32)
-        for at, (window, of_window) in enumerate(zip(found, scores, strict=True)):
+        logits, inputs = np.zeros([len(parts), 2, 1 + width], np.float32), np.zeros([len(parts), width], np.int32)
+        for at, (window, window_scores) in enumerate(zip(parts, scores, strict=True)):
             spans[window.start : window.start + len(window.spans)] = window.spans or np.zeros([0, 2])
             inputs[at, : len(window.ids)] = window.ids
-            logits[at, :, : 1 + len(window.ids)] = of_window[:, : 1 + len(window.ids)]
-        best = self._part_scores(logits, inputs, [window.start for window in found], size, spans).numpy().astype(float)
+            logits[at, :, : 1 + len(window.ids)] = window_scores[:, : 1 + len(window.ids)]
+        best = self._part_scores(logits, inputs, [window.start for window in parts], size, spans).numpy().astype(float)
         best[best == NEVER] = -np.inf
         weights = np.exp(best - best.max(initial=-np.finfo(float).max))
         hypotheses = {}
@@ -210,9 +210,9 @@ class SpansTask(EncoderTask):
                 f"{path}: lacks answers to {len(missing):,} of {counted(len(reference.keys), 'question')}, such as "
                 f"{shown(missing[0])}. Missing answers count as wrong."
             )
-        found = [answers.get(key, "") for key in reference.keys]
-        answer_scores.warn_of_forms(path, found, [next(iter(golds), "") for golds in reference.answers])
-        return found
+        ordered = [answers.get(key, "") for key in reference.keys]
+        answer_scores.warn_of_forms(path, ordered, [next(iter(golds), "") for golds in reference.answers])
+        return ordered
 
     def export_length(self, max_input_length, most):
         """Returns the limit on the ids of a question plus its whole context, 2,048 by default: see `EncoderTask`."""
@@ -221,8 +221,8 @@ class SpansTask(EncoderTask):
                 f"A SavedModel cannot compute character offsets with a {type(self.encoder).__name__}. Expected "
                 "SentencePiece, byte-level BPE, WordPiece or bytes; or answer questions in Python with t2t_lite.load."
             )
-        found = _LONGEST if max_input_length is None else max_input_length
-        return typed_value("max_input_length", found, int, Range(min(LONGEST_QUESTION, self._row(most) - 3) + 3, _MOST))
+        limit = _LONGEST if max_input_length is None else max_input_length
+        return typed_value("max_input_length", limit, int, Range(min(LONGEST_QUESTION, self._row(most) - 3) + 3, _MOST))
 
     @functools.cached_property
     def _encode_with_offsets(self):
@@ -256,11 +256,11 @@ class SpansTask(EncoderTask):
         count = tf.size(question)
         ids, starts, ends = self._encode_with_offsets(tf.concat([question, context], 0))
         spans = ids.with_values(tf.stack([starts, ends], 1))[count:].values
-        asked, ids = ids[:count], ids[count:]
-        is_cut |= is_context_cut | (asked.row_lengths() > longest_question)
-        asked = asked[:, :longest_question]
-        kept = tf.minimum(ids.row_lengths(), longest - 2 - asked.row_lengths())
-        inputs, places = _windows(asked, ids, kept, row, self._stride)
+        questions, ids = ids[:count], ids[count:]
+        is_cut |= is_context_cut | (questions.row_lengths() > longest_question)
+        questions = questions[:, :longest_question]
+        context_lengths = tf.minimum(ids.row_lengths(), longest - 2 - questions.row_lengths())
+        inputs, places = _windows(questions, ids, context_lengths, row, self._stride)
         logits = by_rows(predictor.probabilities, inputs)
         best = part_scores(logits, inputs, places, tf.size(ids.values), spans)
         best = ids.with_values(best).to_tensor(NEVER, shape=[None, None, LONGEST_ANSWER])
@@ -279,7 +279,7 @@ class SpansTask(EncoderTask):
             "starts": start,
             "ends": end,
             "probabilities": tf.math.divide_no_nan(1.0, weight),
-            "truncated": is_cut | (kept < ids.row_lengths()),
+            "truncated": is_cut | (context_lengths < ids.row_lengths()),
         }
 
     def card(self):
@@ -289,19 +289,19 @@ class SpansTask(EncoderTask):
 
 
 def _questions(path):
-    found = read_squad(path, with_answers=False)
-    lines = [{"id": one.id, "question": one.question, "context": one.context} for one in found]
+    examples = read_squad(path, with_answers=False)
+    lines = [{"id": one.id, "question": one.question, "context": one.context} for one in examples]
     if not lines:
         raise UserError(f"{path}: has no questions. Expected at least one.")
     return lines
 
 
-def _windows(asked, ids, kept, row, stride):
+def _windows(questions, ids, context_lengths, row, stride):
     """Splits questions and contexts into rows, like `windows.windows`, but in a graph.
 
     Args:
-        asked, ids: int32 ragged [batch, (length)], questions and contexts.
-        kept: int64 [batch], the number of ids that are read from each context.
+        questions, ids: int32 ragged [batch, (length)], questions and contexts.
+        context_lengths: int64 [batch], the number of ids that are read from each context.
         row: int, maximum length of a row in ids.
         stride: int, number of ids from the start of one window to the start of the next.
 
@@ -309,15 +309,15 @@ def _windows(asked, ids, kept, row, stride):
         (rows, starts): rows is int32 [windows, width]; starts, int64 [windows], is the index in `ids.values` at which
         each row's part of the context begins.
     """
-    room = row - 2 - asked.row_lengths()
-    last = tf.maximum(kept - room, 0)
+    room = row - 2 - questions.row_lengths()
+    last = tf.maximum(context_lengths - room, 0)
     step = tf.minimum(room, stride)
     counts = 1 + (last + step - 1) // step
     owner = tf.repeat(tf.range(tf.size(counts)), counts)  # index of each window's text
     at = tf.range(tf.size(owner, tf.int64)) - tf.gather(tf.cumsum(counts, exclusive=True), owner)
     at = tf.minimum(at * tf.gather(step, owner), tf.gather(last, owner))
-    lengths = tf.minimum(tf.gather(kept, owner) - at, tf.gather(room, owner))
+    lengths = tf.minimum(tf.gather(context_lengths, owner) - at, tf.gather(room, owner))
     start = tf.gather(ids.row_starts(), owner) + at
     end = tf.fill([tf.size(owner), 1], EOS_ID)
     context = tf.gather(ids.values, tf.ragged.range(start, start + lengths))
-    return tf.concat([tf.gather(asked, owner), end, context, end], 1).to_tensor(), start
+    return tf.concat([tf.gather(questions, owner), end, context, end], 1).to_tensor(), start

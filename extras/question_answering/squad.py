@@ -69,13 +69,13 @@ def _exact_match(predicted, expected):
 def _squad_f1(predicted, expected):
     """Returns each answer's F1 over words, or over characters if the gold answers are in scripts without spaces."""
     golds = _listed(expected)
-    if lacks_spaces([gold for of_one in golds for gold in of_one]):
+    if lacks_spaces([gold for answers in golds for gold in answers]):
         predicted = [*map(characters_as_words, predicted)]
-        golds = [[*map(characters_as_words, of_one)] for of_one in golds]
+        golds = [[*map(characters_as_words, answers)] for answers in golds]
     return np.array([word_f1(*pair) for pair in zip(predicted, golds, strict=True)], float)
 
 
-OF_SPANS = {"exact_match": AnswerMetric(_exact_match, np.mean), "squad_f1": AnswerMetric(_squad_f1, np.mean)}
+SPAN_METRICS = {"exact_match": AnswerMetric(_exact_match, np.mean), "squad_f1": AnswerMetric(_squad_f1, np.mean)}
 
 
 class Question(NamedTuple):

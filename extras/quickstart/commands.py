@@ -156,10 +156,10 @@ def read_plan(output_dir, request):
         return None
     stored = files.read_json(path, _SCHEMA)
     plan = Plan(*map(stored.get, Plan._fields))
-    if found := Request(request, plan.request).first:
+    if change := Request(request, plan.request).first:
         raise UserError(
-            f"{path}: begun with {_flag(found.name, found.there)}, but you requested "
-            f"{_flag(found.name, found.asked)}. Choose another --output_dir, or repeat the earlier flags."
+            f"{path}: begun with {_flag(change.name, change.stored)}, but you requested "
+            f"{_flag(change.name, change.requested)}. Choose another --output_dir, or repeat the earlier flags."
         )
     return plan
 

@@ -39,17 +39,17 @@ def run_own_files(output_dir, corpus, minutes):
         UserError, Failure: a command stopped: see `commands.run`.
     """
     start = time.monotonic()
-    given = {name: value for name, value in corpus.items() if value not in (None, [])}
-    request = {"dev_files": [], **given, "minutes": minutes}
+    options = {name: value for name, value in corpus.items() if value not in (None, [])}
+    request = {"dev_files": [], **options, "minutes": minutes}
     plan = commands.read_plan(output_dir, request)
     if not plan:
         problem = registry.problem(_PROBLEM)
-        problem.configure(**given)
+        problem.configure(**options)
         plan = commands.choose(request, problem.generate_samples("", "", "train"), _has_gpu())
     data, train, probe = (os.path.join(output_dir, name) for name in ("data", "train", "probe"))
 
     commands.step("1. Learning a vocabulary from the pairs, and writing records")
-    corpora = [as_typed(name, value) for name, value in given.items()]
+    corpora = [as_typed(name, value) for name, value in options.items()]
     size = [f"--vocab_size={plan.vocab_size}"] if plan.vocab_size else []
     commands.run("t2t-datagen", f"--problem={_PROBLEM}", f"--data_dir={data}", *corpora, *size)
     commands.write_plan(output_dir, plan)

@@ -42,6 +42,10 @@ def run(flags):
 
 MODES = {
     "seeds": Mode(
-        "--random_seeds", ("random_seeds", *TRAINING), run=run, asked=lambda flags: flags.random_seeds, check=check
+        "--random_seeds",
+        ("random_seeds", *TRAINING),
+        run=run,
+        selected_by=lambda flags: flags.random_seeds,
+        check=check,
     )
 }

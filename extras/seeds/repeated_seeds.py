@@ -55,13 +55,13 @@ def summarize(output_dirs):
         "standard_deviation": {metric: float}}. Means and deviations cover the metrics that all runs have. The
         deviation is the sample standard deviation (n - 1).
     """
-    found = {seed: _best_evaluation(path) for seed, path in output_dirs.items()}
-    metrics = [metrics for _, metrics in found.values()]
+    best_of_seeds = {seed: _best_evaluation(path) for seed, path in output_dirs.items()}
+    metrics = [metrics for _, metrics in best_of_seeds.values()]
     values = {name: [m[name] for m in metrics] for name in metrics[0] if all(name in m for m in metrics)}
     return {
-        "runs": [{"random_seed": seed, "step": step, **metrics} for seed, (step, metrics) in found.items()],
-        "mean": {name: statistics.mean(of_runs) for name, of_runs in values.items()},
-        "standard_deviation": {name: statistics.stdev(of_runs) for name, of_runs in values.items()},
+        "runs": [{"random_seed": seed, "step": step, **metrics} for seed, (step, metrics) in best_of_seeds.items()],
+        "mean": {name: statistics.mean(seed_values) for name, seed_values in values.items()},
+        "standard_deviation": {name: statistics.stdev(seed_values) for name, seed_values in values.items()},
     }
 
 

@@ -68,27 +68,27 @@ class CompletionRequest:
         Raises:
             Refusal: a name is unknown, or a value has the wrong type or is not supported.
         """
-        given = {name: value for name, value in request.items() if value is not None}
+        fields = {name: value for name, value in request.items() if value is not None}
         try:
-            for name, value in given.items():
+            for name, value in fields.items():
                 _check(name, value)
-            is_streamed, has_echo = given.get("stream", False), given.get("echo", False)
+            is_streamed, has_echo = fields.get("stream", False), fields.get("echo", False)
             limits = Range(0 if has_echo else 1, most_tokens)
-            max_tokens = typed_value("max_tokens", given.get("max_tokens", defaults.extra_length), int, limits)
-            prompts = _prompts(given)
-            count = typed_value("n", given.get("n", 1), int, Range(1, 128))
-            num_logprobs = given.get("logprobs")
+            max_tokens = typed_value("max_tokens", fields.get("max_tokens", defaults.extra_length), int, limits)
+            prompts = _prompts(fields)
+            count = typed_value("n", fields.get("n", 1), int, Range(1, 128))
+            num_logprobs = fields.get("logprobs")
             if num_logprobs is not None:
                 num_logprobs = typed_value("logprobs", num_logprobs, int, Range(0, MOST_LOGPROBS))
-            options = _options(given, defaults)
+            options = _options(fields, defaults)
         except UserError as error:
             raise Refusal(str(error)) from None
-        if given.get("best_of", count) != count:
+        if fields.get("best_of", count) != count:
             raise Refusal(f"best_of: only {count}, the value of n, is supported. Remove it.")
         if len(prompts) * count > most_texts:
             raise Refusal(f"prompt: {len(prompts)} prompts with n={count} exceed {most_texts} texts. Send fewer.")
         for name in ("echo", "logprobs"):
-            if is_streamed and given.get(name, False) is not False:
+            if is_streamed and fields.get(name, False) is not False:
                 raise Refusal(f"{name}: not supported with stream. Remove one of the two.")
         return cls(prompts, is_streamed, max_tokens, options, count, has_echo, num_logprobs)
 
@@ -103,9 +103,9 @@ def _check(name, value):
         raise Refusal(f"{name}: only {_NEUTRAL[name][0]!r} is supported. Remove it.")
 
 
-def _prompts(given):
+def _prompts(fields):
     """Returns the prompts: OpenAI's API takes a text, a list of texts, a list of ids, or a list of lists of ids."""
-    prompt = given.get("prompt")
+    prompt = fields.get("prompt")
     if isinstance(prompt, str) or _are_ids(prompt, at_least=1):
         return (prompt,)
     are_texts = isinstance(prompt, list) and all(isinstance(one, str) for one in prompt)
@@ -119,12 +119,12 @@ def _are_ids(values, at_least=0):
     return is_list and all(isinstance(i, int) for i in values)
 
 
-def _options(given, defaults):
-    search = vars(defaults) | {name: given[name] for name in (*_NUMBERS, "stop") if name in given}
+def _options(fields, defaults):
+    search = vars(defaults) | {name: fields[name] for name in (*_NUMBERS, "stop") if name in fields}
     search.pop("max_tokens", None)
     if search["top_k"] == -1:
         search["top_k"] = 0
-    is_greedy = given.get("temperature") == 0 or not (defaults.sampling or any(name in given for name in _SAMPLING))
+    is_greedy = fields.get("temperature") == 0 or not (defaults.sampling or any(name in fields for name in _SAMPLING))
     # sampling=True also checks the values that greedy search ignores
     options = SearchOptions(**(search | {"sampling": True}))
     return dataclasses.replace(options, sampling=not is_greedy)

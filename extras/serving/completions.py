@@ -102,14 +102,14 @@ class Completion:
 
     def whole(self):
         """Generates all texts; returns the answer, a dict. Raises `Refusal` if the client has disconnected."""
-        found = self._next_ids() if self._asks_next_id() else [*itertools.starmap(self._generated, self._places())]
+        texts = self._next_ids() if self._asks_next_id() else [*itertools.starmap(self._generated, self._places())]
         if self._is_aborted:
             raise Refusal("the server is stopping", "UNAVAILABLE")
         if self._request.num_logprobs is not None and not self._asks_next_id():
-            found = self._scored(found)
-        choices = [self._choice(index, one) for index, one in enumerate(found)]
+            texts = self._scored(texts)
+        choices = [self._choice(index, one) for index, one in enumerate(texts)]
         return self._head | {
-            "choices": choices, "usage": self._usage(), "truncated": any(one.truncated for one in found)
+            "choices": choices, "usage": self._usage(), "truncated": any(one.truncated for one in texts)
         }  # fmt: skip
 
     def events(self):
@@ -119,10 +119,10 @@ class Completion:
                 yield _event(self._head | {"choices": [_choice(index, part)]})
             end = self._ended(prompt, number)
             choice = _choice(index, "", end.reason) | {"stop_reason": end.stop}
-            told = {"truncated": end.truncated, "generated_text": end.text}
+            facts = {"truncated": end.truncated, "generated_text": end.text}
             if is_last := self._is_aborted or index + 1 == len(self._prompts) * self._request.count:
-                told = {"usage": self._usage()} | told
-            yield _event(self._head | {"choices": [choice]} | told)
+                facts = {"usage": self._usage()} | facts
+            yield _event(self._head | {"choices": [choice]} | facts)
             if is_last:
                 break
         yield _DONE
@@ -189,20 +189,20 @@ class Completion:
         """Computes a `_Continuation` of one id for each prompt, with one pass over the prompts instead of streams."""
         # EOS stands at the position of the next id; its score is replaced with the score of that id.
         rows = [[*prompt.ids, EOS_ID] for prompt in self._prompts]
-        found = []
+        texts = []
         for prompt, scores in zip(self._prompts, self._scores(rows, max(1, self._request.num_logprobs)), strict=True):
             (i,), scores.log_probs[-1:] = scores.top_ids[-1, :1].tolist(), scores.top_log_probs[-1, :1]
             text, ids = self._generator.text_after(prompt.ids, i), [i]
             self._count(prompt, prompt.ids, 0, [] if i == EOS_ID else ids)
-            found.append(_Continuation(prompt, text, ids, "stop" if i == EOS_ID else "length", scores=scores))
-        return found
+            texts.append(_Continuation(prompt, text, ids, "stop" if i == EOS_ID else "length", scores=scores))
+        return texts
 
-    def _scored(self, found):
+    def _scored(self, texts):
         """Returns the `_Continuation`s with scores for the ids of prompts and continuations."""
-        rows = [one.prompt.ids + one.ids for one in found]
+        rows = [one.prompt.ids + one.ids for one in texts]
         scores = iter(self._scores([row for row in rows if row], self._request.num_logprobs))
         return [
-            dataclasses.replace(one, scores=next(scores) if row else None) for one, row in zip(found, rows, strict=True)
+            dataclasses.replace(one, scores=next(scores) if row else None) for one, row in zip(texts, rows, strict=True)
         ]
 
     def _scores(self, rows, count):

@@ -245,8 +245,8 @@ def _brackets(tensor):
     return f"[{','.join(map(str, tensor.shape))}]"
 
 
-def _invalid(value, what):
-    return Refusal(f"JSON Value: {_beginning(value)} {what}")
+def _invalid(value, complaint):
+    return Refusal(f"JSON Value: {_beginning(value)} {complaint}")
 
 
 def _beginning(value):

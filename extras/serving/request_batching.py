@@ -229,18 +229,18 @@ class SentenceBatcher:
         if any(value.ndim and len(value) not in (1, len(texts)) for value in inputs.values()):
             return self._batcher.run(signature, inputs, **options)
         parts = [sentence_parts(bytes(text).decode("utf-8", "replace")) for text in texts]
-        counts = [len(of_text) for of_text in parts]
+        counts = [len(group) for group in parts]
         if (rows := sum(counts)) == len(texts):
             return self._batcher.run(signature, inputs, **options)
         if rows > self._most_rows:
             raise Refusal(f"Task size {rows} sentences is larger than maximum input batch size {self._most_rows}")
         at = np.repeat(np.arange(len(texts)), counts)
         many = {name: value[at] if value.shape[:1] == texts.shape else value for name, value in inputs.items()}
-        many["inputs"] = np.array([part.encode() for of_text in parts for part in of_text], object)
+        many["inputs"] = np.array([part.encode() for group in parts for part in group], object)
         outputs = self._batcher.run(signature, many, **options)
         starts = np.cumsum([0, *counts[:-1]])
         translations = iter(outputs["outputs"])
-        texts_joined = [join_texts([next(translations).decode() for _ in of_text])[0].encode() for of_text in parts]
+        texts_joined = [join_texts([next(translations).decode() for _ in group])[0].encode() for group in parts]
         return {
             "outputs": np.array(texts_joined, object),
             "scores": np.add.reduceat(outputs["scores"], starts),

@@ -14,7 +14,7 @@ from t2t_lite.extras.serving.refusals import Refusal
 from t2t_lite.files import plain_folder
 from t2t_lite.files.file_system import status
 
-_OF_TEXTS, _OUTPUTS = {"serving_default", "with_options"}, {"outputs", "scores", "truncated"}
+_TEXT_SIGNATURES, _OUTPUTS = {"serving_default", "with_options"}, {"outputs", "scores", "truncated"}
 
 
 class ServedExport:
@@ -45,7 +45,7 @@ class ServedExport:
         }
         self._model = tf.saved_model.load(plain_folder(path))  # the signatures do not keep the variables alive
         self.signatures = {name: Signature(function) for name, function in self._model.signatures.items()}
-        for name in _OF_TEXTS & self.signatures.keys():
+        for name in _TEXT_SIGNATURES & self.signatures.keys():
             signature = self.signatures[name]
             signature.is_of_texts = {*self.signature_def[name]["outputs"]} == _OUTPUTS
             signature.wants_sentences = signature.is_of_texts and SENTENCES in self.signatures

@@ -39,8 +39,8 @@ class TokenScorer:
             if count not in self._functions:
                 self._functions[count] = GivenTargets(functools.partial(_scores, self._model, count))
             function = self._functions[count]
-        found = function([[]] * len(rows), rows, on_progress=on_progress)
-        return [RowScores(row[:, 0], row[:, 1 : 1 + count], row[:, 1 + count :].astype(int)) for row in found]
+        outputs = function([[]] * len(rows), rows, on_progress=on_progress)
+        return [RowScores(row[:, 0], row[:, 1 : 1 + count], row[:, 1 + count :].astype(int)) for row in outputs]
 
 
 class RowScores(typing.NamedTuple):
@@ -64,10 +64,10 @@ def _scores(model, count, inputs, targets):  # `inputs` is always empty
     """
     logits = tf.cast(named_outputs(model({"targets": targets}, training=False))[0]["targets"], tf.float32)
     log_probs = logits - tf.reduce_logsumexp(logits, -1, keepdims=True)
-    own = tf.gather(log_probs, targets, axis=2, batch_dims=2)[..., None]
+    target_scores = tf.gather(log_probs, targets, axis=2, batch_dims=2)[..., None]
     is_padding = tf.range(tf.shape(logits)[-1]) == PAD_ID
     top, ids = tf.math.top_k(tf.where(is_padding, -float("inf"), log_probs), count)
-    return tf.concat([own, top, tf.cast(ids, tf.float32)], -1)
+    return tf.concat([target_scores, top, tf.cast(ids, tf.float32)], -1)
 
 
 class TokenTexts:
@@ -87,11 +87,11 @@ class TokenTexts:
 
     def text(self, i):
         """Returns the text of an id; incomplete characters are written as in OpenAI's API: bytes:\\xc3."""
-        found = self._bytes_of(i)
+        spelling = self._bytes_of(i)
         try:
-            return found.decode()
+            return spelling.decode()
         except UnicodeDecodeError:
-            return "bytes:" + "".join(f"\\x{byte:02x}" for byte in found)
+            return "bytes:" + "".join(f"\\x{byte:02x}" for byte in spelling)
 
     def offsets(self, ids, continues, start):
         """Returns the index of each id's first character in the decoded text.
@@ -116,23 +116,23 @@ class TokenTexts:
             self.end * len([*group]) if is_end else self._encoder.decode([*group]) for is_end, group in groups
         )
 
-    def logprobs(self, found, count, has_echo):
+    def logprobs(self, text, count, has_echo):
         """Returns the value of `logprobs` in an answer.
 
         The first id of a prompt has no log-probability, as in OpenAI's API.
 
         Args:
-            found: a `_Continuation`, see `completions`; its `scores` cover the ids of its prompt and its own ids.
+            text: a `_Continuation`, see `completions`; its `scores` cover the ids of its prompt and its own ids.
             count: int, the number of most probable ids to list at each position.
             has_echo: bool, whether the answer begins with the prompt.
         """
-        row, num_begin = found.prompt.ids + found.ids, found.prompt.num_begin
-        values = short_floats(found.scores.log_probs) if row else []
-        top = [self._most_probable(row, at, found.scores, values, count) for at in range(len(row))]
+        row, num_begin = text.prompt.ids + text.ids, text.prompt.num_begin
+        values = short_floats(text.scores.log_probs) if row else []
+        top = [self._most_probable(row, at, text.scores, values, count) for at in range(len(row))]
         row, values, top = [EOS_ID] * num_begin + row, [None] * num_begin + values, [None] * num_begin + top
-        if found.prompt.ids or num_begin:
+        if text.prompt.ids or num_begin:
             values[0] = top[0] = None
-        first = 0 if has_echo else num_begin + len(found.prompt.ids)
+        first = 0 if has_echo else num_begin + len(text.prompt.ids)
         return {
             "tokens": [self.text(i) for i in row[first:]],
             "token_logprobs": values[first:],
@@ -142,11 +142,11 @@ class TokenTexts:
 
     def _most_probable(self, row, at, scores, values, count):
         """Returns {text: log-probability} of the most probable ids at a position, and of the actual id."""
-        found = {}
+        by_text = {}
         best = zip(scores.top_ids[at, :count].tolist(), short_floats(scores.top_log_probs[at, :count]), strict=True)
         for i, value in [*best, (row[at], values[at])]:
-            found.setdefault(self.text(i), value)  # if several ids have the same text, the most probable one counts
-        return found
+            by_text.setdefault(self.text(i), value)  # if several ids have the same text, the most probable one counts
+        return by_text
 
     def _bytes_of(self, i):
         if i == EOS_ID:

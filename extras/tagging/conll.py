@@ -140,11 +140,11 @@ class _Form(NamedTuple):
         lacks_tag = self.is_conll_u and self.tag != self.word and word_and_tag[1:] == ["_"]
         if is_complete and all(word_and_tag) and not lacks_tag:
             return
-        what = ", the tag is _" if lacks_tag else "" if all(cells) else ", one of them blank"
+        detail = ", the tag is _" if lacks_tag else "" if all(cells) else ", one of them blank"
         expected = f"{self.width}, with the word first and its tag last, and a blank line after each sentence."
         if self.is_conll_u:
             expected = f"the {self.width} of CoNLL-U; a flag such as --columns=FORM,XPOS selects the word and its tag."
-        raise UserError(f"{where}: found {counted(len(cells), 'column')}{what}. Expected {expected}")
+        raise UserError(f"{where}: found {counted(len(cells), 'column')}{detail}. Expected {expected}")
 
 
 def _form(path, block, with_tags, layout):

@@ -43,7 +43,7 @@ def _share(part, *wholes):
     return score
 
 
-OF_TAGS = {
+TAG_METRICS = {
     "token_accuracy": AnswerMetric(_word_counts, _share(0, 1), is_registered=False),
     "entity_f1": AnswerMetric(_entity_counts, _share(0, 1, 2), allows=_has_entities),
     "entity_precision": AnswerMetric(_entity_counts, _share(0, 1), allows=_has_entities),

@@ -11,7 +11,7 @@ from t2t_lite.corpora.plain_text import as_field
 from t2t_lite.errors import UserError, shown
 from t2t_lite.evaluation import answer_scores
 from t2t_lite.extras.tagging import conll
-from t2t_lite.extras.tagging.tag_metrics import OF_TAGS
+from t2t_lite.extras.tagging.tag_metrics import TAG_METRICS
 from t2t_lite.tasks.classification import LabelTask
 from t2t_lite.tasks.encoder_task import Reading, by_rows
 from t2t_lite.text.encoder_parts import split_words
@@ -54,7 +54,7 @@ class TaggingTask(LabelTask):
     head = "tag"
     problems = ("tag_own",)
     sparse_targets = True
-    metrics = OF_TAGS
+    metrics = TAG_METRICS
     long_input = ("split", "refuse")
     columns = conll.LAYOUT.names
     unit = "sentence"
@@ -88,9 +88,9 @@ class TaggingTask(LabelTask):
     def answer(self, reading, scores, n_best):
         """Returns the tags of a sentence as a `Tagging`."""
         words, starts = reading.source
-        of_words = [row[at] for row, places in zip(scores, starts, strict=True) for at in places]
-        tags = [self.labels[int(np.argmax(one))] for one in of_words]
-        return Tagging(words, tags, [float(np.max(one)) for one in of_words], max(len(starts), 1))
+        word_scores = [row[at] for row, places in zip(scores, starts, strict=True) for at in places]
+        tags = [self.labels[int(np.argmax(one))] for one in word_scores]
+        return Tagging(words, tags, [float(np.max(one)) for one in word_scores], max(len(starts), 1))
 
     def compared(self, inputs, targets, chosen):
         """Returns the lists of chosen and of expected tags: see `EncoderTask`."""
@@ -153,11 +153,11 @@ class TaggingTask(LabelTask):
         scores = by_rows(predictor.probabilities, tf.concat([rows.merge_dims(1, 2), end], 1).to_tensor())
         row = row_ids(rows)
         at = ends[:-1] - tf.gather(ends, tf.gather(splits, row))
-        of_words = tf.gather_nd(scores, tf.stack([row, at], 1))
+        word_scores = tf.gather_nd(scores, tf.stack([row, at], 1))
         return {
             "words": words.to_tensor(),
-            "tags": words.with_values(self.best_labels(of_words)).to_tensor(),
-            "probabilities": words.with_values(tf.reduce_max(of_words, -1)).to_tensor(),
+            "tags": words.with_values(self.best_labels(word_scores)).to_tensor(),
+            "probabilities": words.with_values(tf.reduce_max(word_scores, -1)).to_tensor(),
             "truncated": is_cut,
         }
 

@@ -115,11 +115,11 @@ class CheckpointTranslations:
         }
         noted = self._path("settings.json")
         is_begun = files.exists(noted) and resumable.find(self._folder, resumable.TRANSLATIONS)
-        if found := Request(settings, files.read_json(noted) if is_begun else settings, settings).first:
+        if change := Request(settings, files.read_json(noted) if is_begun else settings, settings).first:
             raise UserError(
                 f"--translations_dir={self._folder}: the translations there were made with "
-                f"{found.name}={found.there}, but you requested {found.asked}. Choose another folder. If both mean "
-                f"the same, delete {noted} instead."
+                f"{change.name}={change.stored}, but you requested {change.requested}. Choose another folder. If both "
+                f"mean the same, delete {noted} instead."
             )
         steps = [file.step for file in resumable.find(self._model_dir, resumable.CHECKPOINTS)]
         texts = {"--source": self._flags.source, "--reference": self._flags.reference}

@@ -13,8 +13,8 @@ def check(template):
     """Raises `UserError` if a template lacks {params} or has another field."""
     other = re.search(r"\{(FLAGS|model)\.[^}]*\}", template)
     if "{params}" not in template or other:
-        found = f"{other[0]} is not supported" if other else "{params} is missing"
-        raise UserError(f"--decoder_command: {found}. Expected {{params}} for t2t-decoder's flags: 'srun {DEFAULT}'.")
+        fault = f"{other[0]} is not supported" if other else "{params} is missing"
+        raise UserError(f"--decoder_command: {fault}. Expected {{params}} for t2t-decoder's flags: 'srun {DEFAULT}'.")
 
 
 def translate(template, checkpoint, source, path, options, folders):

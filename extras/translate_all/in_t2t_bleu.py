@@ -43,6 +43,6 @@ MODES = {
         ("translations_dir", *_FLAGS),
         ("translations_dir", "reference"),
         run,
-        asked=lambda flags: bool(flags.translations_dir),
+        selected_by=lambda flags: bool(flags.translations_dir),
     )
 }

@@ -76,14 +76,14 @@ def score_folder(
             if not is_first:
                 scores.warn_of_texts(translation, references, {}, file.path)
             where = file.path if is_first else None
-            of_sacrebleu = scores.corpus_scores(translation, references, metrics, tokenize, ter, where)
+            file_scores = scores.corpus_scores(translation, references, metrics, tokenize, ter, where)
             if event_dir:
                 tags = {tag + tag_suffix: value for tag, value in points.items()}
                 if report_zero and is_first:
                     writer.add(dict.fromkeys(tags, 0.0), 0, _oldest(folder))
                 writer.add(tags, file.step, file.seconds)
                 files.write_bytes(_last_step_path(event_dir), b"%d\n" % file.step)
-            yield (_json if as_json else _text)(file, points, of_sacrebleu, is_first)
+            yield (_json if as_json else _text)(file, points, file_scores, is_first)
     if not count:
         LOGGER.info(f"{folder}: no translation from step {min_steps} on; the last step is {_last_file(folder).step}.")
 
@@ -131,7 +131,7 @@ def _missing(file, reference_path, count):
 def _oldest(folder):
     """Returns the time of a folder's oldest file, usually …-flags.txt, whose time is the start of the run."""
     statuses = [status(os.path.join(folder, name)) for name in list_names(folder)]
-    return min(found.modified_ns for found in statuses if not found.is_folder) / 1e9
+    return min(file_status.modified_ns for file_status in statuses if not file_status.is_folder) / 1e9
 
 
 def _last_step(event_dir):

@@ -52,16 +52,16 @@ class PonderSteps(Teller):
 
     def __call__(self, sources, targets):
         """Returns a list of (steps of the source's pieces, steps of the output's pieces): lists of int, without EOS."""
-        found = self._run(sources, targets)
+        steps = self._run(sources, targets)
         return [
             (rows[0, 1 : len(source)].tolist(), rows[: len(ids) - (ids[-1] == EOS_ID), 0].tolist())
-            for source, ids, rows in zip(sources, targets, found, strict=True)
+            for source, ids, rows in zip(sources, targets, steps, strict=True)
         ]
 
     @staticmethod
     def joined(values):
         """Concatenates the steps of the parts that a long line was split into."""
-        return tuple([n for of_part in values for n in of_part[side]] for side in (0, 1))
+        return tuple([n for part_steps in values for n in part_steps[side]] for side in (0, 1))
 
     @staticmethod
     def text(value):

@@ -14,7 +14,11 @@ from t2t_lite.layers.masks import causal_mask, merge_masks
 from t2t_lite.layers.positions import SinusoidalPositionEmbedding
 from t2t_lite.layers.stack import TransformerStack
 
-_OWN = ("num_steps", "signals", "halting")  # arguments, of which the last two are sublayers that are not repeated
+_STACK_ARGUMENTS = (
+    "num_steps",
+    "signals",
+    "halting",
+)  # arguments, of which the last two are sublayers that are not repeated
 _SHARED = ("memory", "memory_mask")  # entries of a layer's cache that are the same in each step
 POSITION_STARTS = ("none", "random", "step")
 STEP_SIGNALS = ("learned", "sinusoid", "none")
@@ -219,13 +223,17 @@ class UniversalStack(TransformerStack):
         config = super().get_config()
         if "order" in config:
             config["order"] = config["order"][: len(self._step_layers)]
-        return config | {name: config_of(getattr(self, name)) for name in _OWN if not self.is_chosen(name)}
+        return config | {name: config_of(getattr(self, name)) for name in _STACK_ARGUMENTS if not self.is_chosen(name)}
 
     @classmethod
     def from_config(cls, config):
         """Creates the stack and its layers from `get_config`."""
-        own = {name: keras.saving.deserialize_keras_object(config[name]) for name in _OWN[1:] if config.get(name)}
-        return super().from_config({**config, **own})
+        parts = {
+            name: keras.saving.deserialize_keras_object(config[name])
+            for name in _STACK_ARGUMENTS[1:]
+            if config.get(name)
+        }
+        return super().from_config({**config, **parts})
 
 
 def _merged(inputs, attention_mask, mask=None):

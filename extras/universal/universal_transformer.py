@@ -21,7 +21,7 @@ from t2t_lite.settings.ranges import setting
 
 _NO_SETTINGS = ("num_hidden_layers", "num_encoder_layers", "num_decoder_layers")
 # For each recurrence_type, the settings that have no effect.
-_OF_THE_OTHER = {
+_UNREAD_BY_KIND = {
     "act": ("num_rec_steps",),
     "basic": ("act_type", "act_max_steps", "act_epsilon", "act_halting_bias_init", "act_loss_weight"),
 }
@@ -118,15 +118,15 @@ class UniversalTransformer(Transformer):
     def check_has(cls, names, hparams=None):
         """Checks that this model has the hyperparameters `names`: see `SequenceModel.check_has`."""
         names = list(names)
-        if found := [name for name in names if name in _NO_SETTINGS]:
+        if without_effect := [name for name in names if name in _NO_SETTINGS]:
             raise UserError(
-                f"{found[0]}: {cls.__name__} does not have this setting. Expected num_rec_steps, or act_max_steps "
-                "with recurrence_type=act, and num_inrecurrence_layers for the layers of a step."
+                f"{without_effect[0]}: {cls.__name__} does not have this setting. Expected num_rec_steps, or "
+                "act_max_steps with recurrence_type=act, and num_inrecurrence_layers for the layers of a step."
             )
         super().check_has(names, hparams)
         kind = hparams and hparams.get("recurrence_type", "basic")
-        if found := [name for name in names if kind and name in _OF_THE_OTHER[kind]]:
-            raise UserError(f"{found[0]}: no effect with recurrence_type={kind}. Remove it.")
+        if without_effect := [name for name in names if kind and name in _UNREAD_BY_KIND[kind]]:
+            raise UserError(f"{without_effect[0]}: no effect with recurrence_type={kind}. Remove it.")
 
     def ponder_steps(self, inputs):
         """Returns how many steps each position took, in a teacher-forced pass without dropout.
@@ -143,7 +143,7 @@ class UniversalTransformer(Transformer):
         memory = self.encode(inputs["inputs"], results=results["inputs"])
         self.decode(inputs["targets"], memory, results=results["targets"])
         if self.config["recurrence_type"] == "act":
-            return {feature: found.total("ponder_steps") for feature, found in results.items()}
+            return {feature: sums.total("ponder_steps") for feature, sums in results.items()}
         return {
             feature: self.config["num_rec_steps"] * ops.cast(is_token(inputs[feature]), "float32")
             for feature in results
@@ -158,14 +158,14 @@ class UniversalTransformer(Transformer):
         c, name = self.config, options["name"]
         is_act = c["recurrence_type"] == "act"
         num_steps = c["act_max_steps"] if is_act else c["num_rec_steps"]
-        own = {"dtype": self.dtype_policy}
+        common = {"dtype": self.dtype_policy}
         signals = StepSignals(
             num_steps,
             add_position=c["add_position_timing_signal"],
             step_signal=c["step_timing_signal_type"] if c["add_step_timing_signal"] else "none",
             position_start=c["position_start_index"],
             layout=c["position_layout"],
-            **own,
+            **common,
             name=f"{name}_signals",
         )
         halting = AdaptiveComputation(
@@ -174,7 +174,7 @@ class UniversalTransformer(Transformer):
             c["act_halting_bias_init"],
             c["act_loss_weight"],
             self.kernel_initializer(),
-            **own,
+            **common,
             name=f"{name}_halting",
         )
         return UniversalStack(layers, num_steps, signals, halting if is_act else None, **options)

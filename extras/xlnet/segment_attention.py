@@ -147,24 +147,24 @@ class SegmentAttention(MultiHeadAttention):
         merged = merge_masks((*shape_of(heads)[:3], length), attention_mask, keys_mask)
         streams = [(heads[:, :, :length], Strides(0), segments, self.dropout, _rows(merged, None, length))]
         if not isinstance(places, tuple):
-            own = ops.take_along_axis(segments, ops.cast(places, "int32"), axis=1)
+            query_segments = ops.take_along_axis(segments, ops.cast(places, "int32"), axis=1)
             mask = _rows(merged, length, None)
-            streams.append((heads[:, :, length:], Places(places), own, self.query_dropout, mask))
+            streams.append((heads[:, :, length:], Places(places), query_segments, self.query_dropout, mask))
         outputs, weights = [], []
-        for heads, run, own, dropout, mask in streams:
+        for heads, run, query_segments, dropout, mask in streams:
             scaled = heads * ops.cast(self.query_size**-0.5, heads.dtype)
             scores = self.score.scores(self, scaled, keys, [run], training)
-            weights.append(masked_softmax(scores + self._by_segment(scaled, own, segments), mask))
+            weights.append(masked_softmax(scores + self._by_segment(scaled, query_segments, segments), mask))
             outputs.append(ops.matmul(dropout(weights[-1], training=training), values))
         output = self.project(_joined(outputs), "output")
         return (output, _joined(weights)) if return_attention_scores else output
 
-    def _by_segment(self, query, own, segments):
-        """Returns the segment scores, [B, heads, T, S], of scaled queries in the segments `own`, int [B, T]."""
+    def _by_segment(self, query, query_segments, segments):
+        """Returns the scores [B, heads, T, S] of scaled queries in the segments `query_segments`, int [B, T]."""
         bias = ops.cast(self.segment_bias, query.dtype) * ops.cast(self.query_size**-0.5, query.dtype)
         table = ops.transpose(ops.cast(self.segment_table, query.dtype), (1, 2, 0))  # [heads, size, 2]
         products = ops.matmul(query + ops.expand_dims(bias, 1), table)
-        same = ops.expand_dims(own, 2) == ops.expand_dims(segments, 1)
+        same = ops.expand_dims(query_segments, 2) == ops.expand_dims(segments, 1)
         return ops.where(ops.expand_dims(same, 1), products[..., :1], products[..., 1:])
 
     def flops(self, keys):

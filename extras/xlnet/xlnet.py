@@ -85,12 +85,12 @@ class XLNet(EncoderModel):
         if any(name_and_options(kind)[0] != _KIND for kind in kinds):
             raise ValueError(f"`self_attention` must be {_KIND}: received self_attention={c.self_attention!r}.")
         matrices = self.kernel_initializer()
-        own = {"dtype": self.dtype_policy}
+        common = {"dtype": self.dtype_policy}
         self.make_input_embedding(c.hidden_size)
-        self.dropout = Dropout(c.dropout, name="embedding_dropout", **own)
+        self.dropout = Dropout(c.dropout, name="embedding_dropout", **common)
         self.encoder = self.make_stack("encoder", TransformerEncoderLayer, c.num_layers)
         self.encoder_norm = self.make_final_norm("encoder_norm")
-        self.output_dropout = Dropout(c.dropout, name="output_dropout", **own)
+        self.output_dropout = Dropout(c.dropout, name="output_dropout", **common)
         self.make_heads(matrices, 0.0)
         self.query = None
 
@@ -105,9 +105,9 @@ class XLNet(EncoderModel):
 
     def head_weights(self):
         """Returns the weights of the heads; for masked ids, these are the bias and the queries' initial vector."""
-        found = [weight for part in (self.class_head, self.span_head) if part is not None for weight in part.weights]
-        found += [self.embedding.bias] if self.embedding.use_bias else []
-        return found if self.query is None else [*found, self.query]
+        weights = [weight for part in (self.class_head, self.span_head) if part is not None for weight in part.weights]
+        weights += [self.embedding.bias] if self.embedding.use_bias else []
+        return weights if self.query is None else [*weights, self.query]
 
     @property
     def features(self):

@@ -17,13 +17,13 @@ _BIN = "t2t_lite.bin"  # the package's name as a str, since the library must not
 
 def _modules():
     """Returns {command: (its package, pathlib.Path of its module)}, sorted by name."""
-    found = {
+    modules = {
         name.replace("_", "-"): (package, path)
         for package in (_BIN, *packages())
         for name, path in module_paths(package).items()
         if name.startswith("t2t_")
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(modules.items()))
 
 
 def paths():
@@ -113,7 +113,7 @@ class Mode(typing.NamedTuple):
         needs: names of the flags that this mode requires.
         run: function that performs the task; the command passes the same arguments to all of its modes.
         instead: {name of a flag that the mode does not read: str, advice on what to do instead}.
-        asked: function of the flags that returns whether the flags select this mode.
+        selected_by: function of the flags that returns whether the flags select this mode.
         check: function of the flags that raises `UserError` for mistakes that can be found without heavy imports.
         others: None, or a function that checks the flags when a different mode is selected.
         keeps: for a format of t2t-exporter, {name of an answerer class: names of the search settings kept in the
@@ -125,7 +125,7 @@ class Mode(typing.NamedTuple):
     needs: tuple = ()
     run: Callable | None = None
     instead: Mapping = MappingProxyType({})
-    asked: Callable | None = None
+    selected_by: Callable | None = None
     check: Callable | None = None
     others: Callable | None = None
     keeps: Mapping = MappingProxyType({})
@@ -134,7 +134,7 @@ class Mode(typing.NamedTuple):
 def chosen_mode(flags, modes):
     """Returns the first of `modes`, {key: Mode}, that the flags select, or else the last mode, the default."""
     *others, usual = modes.values()
-    return next((mode for mode in others if mode.asked(flags)), usual)
+    return next((mode for mode in others if mode.selected_by(flags)), usual)
 
 
 def check_mode(flags, mode, modes):
@@ -145,8 +145,8 @@ def check_mode(flags, mode, modes):
         mode: the Mode that the flags select.
         modes: {key: Mode}, all modes of the command.
     """
-    of_others = {name for other in modes.values() for name in other.reads} - {*mode.reads}
-    if unread := [name for name in flags if name in of_others and _asks(flags[name])]:
+    other_flags = {name for other in modes.values() for name in other.reads} - {*mode.reads}
+    if unread := [name for name in flags if name in other_flags and _asks(flags[name])]:
         readers = [other.name for other in modes.values() if {*unread} <= {*other.reads}]
         is_mode = any(f"--{name}" in readers for name in unread)
         only = f", only with {' or '.join(readers)}" if readers and not is_mode else ""

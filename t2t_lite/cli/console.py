@@ -23,10 +23,10 @@ _ASKING = (signal.SIGHUP, signal.SIGUSR1)
 
 def columns():
     """Returns the number of characters that fit into a line, according to the terminal on stderr and to COLUMNS."""
-    told = [int(os.environ["COLUMNS"])] if os.environ.get("COLUMNS", "").isdecimal() else []
+    widths = [int(os.environ["COLUMNS"])] if os.environ.get("COLUMNS", "").isdecimal() else []
     with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr is not a terminal, or not a file
-        told.append(os.get_terminal_size(sys.stderr.fileno()).columns)
-    return min(filter(None, told), default=_COLUMNS) - 1  # one less, since a full line would wrap
+        widths.append(os.get_terminal_size(sys.stderr.fileno()).columns)
+    return min(filter(None, widths), default=_COLUMNS) - 1  # one less, since a full line would wrap
 
 
 def fit(fields, width, between="  "):

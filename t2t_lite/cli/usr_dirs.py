@@ -59,7 +59,7 @@ def import_usr_dir(path: str | None) -> str | None:
         )
     modules = [module for module in [*sys.modules.values()] if isinstance(module, types.ModuleType)]
     facts = [object.__getattribute__(module, "__dict__") for module in modules]  # vars(module) might import TensorFlow
-    names = {of_module.get("__file__"): of_module["__name__"] for of_module in facts}
+    names = {fact.get("__file__"): fact["__name__"] for fact in facts}
     if name := names.get(str(folder / "__init__.py")):  # under another name, it would register everything twice
         return importlib.import_module(name).__name__  # waits if another thread is importing it
     sys.path.insert(0, str(folder.parent))

@@ -99,13 +99,13 @@ def _find_separator(path, lines, is_cut, layout):
     samples = {name: _sample(lines, separator, is_cut) for name, separator in SEPARATORS.items()}
     shares = {name: layout.share_of_fitting(rows) for name, rows in samples.items()}
     occurring = [name for name, rows in samples.items() if any(len(cells) > 1 for cells in rows)]
-    of_all = [name for name in occurring if shares[name] == 1]
-    of_most = [name for name in occurring if shares[name] > 0.5]
-    found = of_all or of_most or occurring or ["comma"]
-    if len(found) > 1:
-        words, flags = " or ".join(f"{name}s" for name in found), " or ".join(f"--separator={name}" for name in found)
+    exact = [name for name in occurring if shares[name] == 1]
+    frequent = [name for name in occurring if shares[name] > 0.5]
+    names = exact or frequent or occurring or ["comma"]
+    if len(names) > 1:
+        words, flags = " or ".join(f"{name}s" for name in names), " or ".join(f"--separator={name}" for name in names)
         raise UserError(f"{path}: {words} may separate the cells of the first lines. Name the separator: {flags}.")
-    return SEPARATORS[found[0]]
+    return SEPARATORS[names[0]]
 
 
 def _sample(lines, separator, is_cut):

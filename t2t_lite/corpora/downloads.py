@@ -155,9 +155,9 @@ def _check(path, url, expected):
     else:
         sha256, origin = expected[1], f"the file published at {url}"
     if (digest := file_sha256(path, length, changed)) != sha256:
-        what = "Delete both files" if origin == recorded else "Delete the file"
+        advice = "Delete both files" if origin == recorded else "Delete the file"
         raise UserError(
-            f"{path}: its SHA-256 is {digest[:12]}…. Expected {sha256[:12]}… ({origin}). {what} and run again to "
+            f"{path}: its SHA-256 is {digest[:12]}…. Expected {sha256[:12]}… ({origin}). {advice} and run again to "
             "download the file again."
         )
 

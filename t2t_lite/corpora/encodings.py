@@ -70,9 +70,9 @@ def check_head(name, head, has_lines=True):
         raise UserError(
             f"{name}: this is {PACKERS[ending]} data. Expected UTF-8 text. Unpack it: {PACKERS[ending]} -dc."
         )
-    for magic, what, advice in _OTHER_FORMATS:
+    for magic, format_name, advice in _OTHER_FORMATS:
         if re.match(magic, head):
-            raise UserError(f"{name}: this is {what}. Expected UTF-8 text. {advice}.")
+            raise UserError(f"{name}: this is {format_name}. Expected UTF-8 text. {advice}.")
     if encoding := wide_encoding(head):
         raise UserError(
             f"{name}: the text is {encoding}. Expected UTF-8. Convert the text: iconv -f {encoding} -t UTF-8"

@@ -121,8 +121,8 @@ def _tests(thresholds, languages):
     yield "length_ratio", ratio and (lambda inputs, targets: _is_unequal(len(inputs), len(targets), ratio))
     yield "copied", thresholds.get("copied") and (lambda *pair: len({text.casefold().strip() for text in pair}) == 1)
     if thresholds.get("wrong_script"):
-        of_inputs, of_targets = (_Votes(scripts.scripts_of(language)).are_wrong for language in languages)
-        yield "wrong_script", lambda inputs, targets: of_inputs(inputs) or of_targets(targets)
+        are_wrong_inputs, are_wrong_targets = (_Votes(scripts.scripts_of(language)).are_wrong for language in languages)
+        yield "wrong_script", lambda inputs, targets: are_wrong_inputs(inputs) or are_wrong_targets(targets)
     if thresholds.get("mojibake"):
         yield "mojibake", lambda inputs, targets: is_mojibake(inputs) or is_mojibake(targets)
 

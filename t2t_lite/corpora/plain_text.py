@@ -204,8 +204,8 @@ def naming_errors(path):
             raise
         packing = os.path.splitext(str(path))[1].lower()
         # the first bytes show that the file is compressed
-        what = f" or not {packing[1:]}" if packing in files.PACKERS else ""
-        raise UserError(f"{path}: damaged{what} ({error}). Copy it again.") from None
+        other_cause = f" or not {packing[1:]}" if packing in files.PACKERS else ""
+        raise UserError(f"{path}: damaged{other_cause} ({error}). Copy it again.") from None
 
 
 def as_field(text):

@@ -187,11 +187,11 @@ def answers_to_parts(answer, parts, on_progress=None):
         parts: list of lists, the parts of each text.
         on_progress: None, or a function that is called with the number of newly finished texts.
     """
-    every = [part for of_text in parts for part in of_text]
+    every = [part for text_parts in parts for part in text_parts]
     if on_progress and len(every) > len(parts):
         on_progress = _progress_in_wholes(on_progress, len(parts), len(every))
     answers = iter(answer(every, on_progress=on_progress))
-    return [[next(answers) for _ in of_text] for of_text in parts]
+    return [[next(answers) for _ in text_parts] for text_parts in parts]
 
 
 def ranks(lists):

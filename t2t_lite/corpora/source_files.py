@@ -164,8 +164,8 @@ def read_packed_pairs(path, languages, removed=None, on_bad_line=None):
     by_ending = [{_base(name, f".{language}"): name for name in names} for language in languages]
     bases = sorted(({*by_ending[0]} & {*by_ending[1]}) - {None})
     memories = [name for name in names if plain_text.kind(name) == ".tmx"]
-    found = bases or memories
-    if len(found) != 1:
+    members = bases or memories
+    if len(members) != 1:
         ends = " and ".join(f".{language}" for language in languages)
         raise UserError(
             f"{path}: found {counted(len(bases), 'pair')} of files that end in {ends}, and {len(memories)} .tmx, among "

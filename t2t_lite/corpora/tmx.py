@@ -62,16 +62,16 @@ def read_pairs(source, languages=None, removed=None, on_bad_line=None):
     removed = collections.Counter() if removed is None else removed
     count, languages_of_file = 0, {}  # {language: None}, in order of occurrence
     for variants in _Units(source, on_bad_line).read():
-        of_unit = dict.fromkeys(variant.language for variant in variants)
-        languages_of_file |= of_unit if len(languages_of_file) < _LANGUAGES_SHOWN else {}
-        if languages is None and len(of_unit) > 1:
-            languages = [*of_unit][:2]
+        present = dict.fromkeys(variant.language for variant in variants)
+        languages_of_file |= present if len(languages_of_file) < _LANGUAGES_SHOWN else {}
+        if languages is None and len(present) > 1:
+            languages = [*present][:2]
         pair = _pair(variants, languages)
         if pair is None:
             removed[UNTRANSLATED] += 1
             continue
         count += 1
-        if others := sum(not any(_rank(code, language) for language in languages or ()) for code in of_unit if code):
+        if others := sum(not any(_rank(code, language) for language in languages or ()) for code in present if code):
             removed[OTHER] += others
         texts = [_joined_lines(variant.text) for variant in pair]
         if all(texts):
@@ -81,9 +81,9 @@ def read_pairs(source, languages=None, removed=None, on_bad_line=None):
     if not count:
         segments = f"in {' and '.join(map(shown, languages))}" if languages else "with two segments"
         codes = ", ".join(filter(None, languages_of_file))
-        of_file = f"Its languages are {shown(codes)}. " if codes else ""
+        remark = f"Its languages are {shown(codes)}. " if codes else ""
         raise UserError(
-            f'{source}: no unit {segments}. {of_file}Expected units such as <tu><tuv xml:lang="en"><seg>…</seg></tuv>'
+            f'{source}: no unit {segments}. {remark}Expected units such as <tu><tuv xml:lang="en"><seg>…</seg></tuv>'
             '<tuv xml:lang="de"><seg>…</seg></tuv></tu>.'
         )
 

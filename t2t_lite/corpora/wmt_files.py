@@ -50,8 +50,8 @@ def read_side(path, side, on_bad_line=None):
     if plain_text.kind(path) == XML:
         return _TestSet(path).sides(side)[0]
     match = _SET.search(_head(path))
-    if match and (found := _SETS[match[1].lower()]) != side:
-        raise UserError(f"{path}: contains the {found} of a test set, <{match[1].decode()}>. Expected a {side}.")
+    if match and (other := _SETS[match[1].lower()]) != side:
+        raise UserError(f"{path}: contains the {other} of a test set, <{match[1].decode()}>. Expected a {side}.")
     return [text and plain_text.clean(text) for _, text in read_segments(path, on_bad_line)]
 
 
@@ -83,17 +83,17 @@ def read_pairs(path, languages):
         UserError: see `read_side`; also if the file's languages differ from `languages`.
     """
     test_set, sides = _TestSet(path), [SOURCE, REFERENCE]
-    found = [test_set.languages.get(side, "") for side in sides]
-    if all(found) and not _agree(found, languages):
-        if not _agree(found[::-1], languages):
-            raise UserError(f"{path}: is a test set from {found[0]} to {found[1]}. Expected {' to '.join(languages)}.")
+    codes = [test_set.languages.get(side, "") for side in sides]
+    if all(codes) and not _agree(codes, languages):
+        if not _agree(codes[::-1], languages):
+            raise UserError(f"{path}: is a test set from {codes[0]} to {codes[1]}. Expected {' to '.join(languages)}.")
         sides.reverse()
     for inputs, targets in zip(*(test_set.sides(side)[0] for side in sides), strict=True):
         yield {"inputs": inputs, "targets": targets}
 
 
-def _agree(found, languages):
-    first = [[subtags(code)[0] for code in codes] for codes in (found, languages)]
+def _agree(stated, languages):
+    first = [[subtags(code)[0] for code in codes] for codes in (stated, languages)]
     return first[0] == first[1]
 
 

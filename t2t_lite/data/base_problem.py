@@ -396,5 +396,5 @@ class Problem:
 
         This is the problem's `sequence_length` or, without one, `max_length`, but at most `batch_size` (also for 0).
         """
-        of_batch = min(model_hparams.max_length or model_hparams.batch_size, model_hparams.batch_size)
-        return getattr(self, "sequence_length", of_batch)  # without it, a row must fit into a batch
+        longest = min(model_hparams.max_length or model_hparams.batch_size, model_hparams.batch_size)
+        return getattr(self, "sequence_length", longest)  # without it, a row must fit into a batch

@@ -292,10 +292,10 @@ def _planner(features, batch_size, ladder, shuffle):
         )
         starts, ends = bounds[:-1], bounds[1:]
         is_full = shapes[0] >= 0 if shapes else tf.range(tf.size(starts)) < tf.size(starts) - 1
-        batches = [tf.boolean_mask(of_batch, is_full) for of_batch in (starts, ends, *shapes)]
+        batches = [tf.boolean_mask(values, is_full) for values in (starts, ends, *shapes)]
         if shuffle:
             turn = tf.random.experimental.stateless_shuffle(tf.range(tf.size(batches[0])), [seed, number])
-            batches = [tf.gather(of_batch, turn) for of_batch in batches]
+            batches = [tf.gather(values, turn) for values in batches]
         rest = _gather(pool, tf.boolean_mask(order, tf.repeat(~is_full, ends - starts)))
         return {name: (ids.flat_values, ids.row_lengths()) for name, ids in rest.items()}, (pool, order, *batches)
 

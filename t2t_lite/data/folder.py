@@ -78,10 +78,11 @@ class DataFolder:
         problem, manifest = self.problem, find_manifest(self.problem, self.path)
         if not manifest:
             return None
-        if found := Request(self.request, manifest["request"], self.request).first:
+        if change := Request(self.request, manifest["request"], self.request).first:
             raise UserError(
-                f"{self.path} contains {problem.name} with {found.name} = {_value_text(found.there)}, but you "
-                f"requested {found.name} = {_value_text(found.asked)}. Choose another --data_dir, or delete its files."
+                f"{self.path} contains {problem.name} with {change.name} = {_value_text(change.stored)}, but you "
+                f"requested {change.name} = {_value_text(change.requested)}. Choose another --data_dir, or "
+                "delete its files."
             )
         if lost := self.request["shards"].keys() - manifest["splits"].keys():
             raise UserError(
@@ -115,9 +116,9 @@ class DataFolder:
                 return
             LOGGER.info(f"{self.problem.name}: replacing the unfinished output of a different request in {self.path}")
             self.remove_learned()
-        elif not files.exists(self.manifest_path) and (found := [path for path in stale if ".chunk-" not in path]):
+        elif not files.exists(self.manifest_path) and (foreign := [path for path in stale if ".chunk-" not in path]):
             raise UserError(
-                f"{found[0]}: t2t-datagen did not write these records. Choose another --data_dir, or delete them."
+                f"{foreign[0]}: t2t-datagen did not write these records. Choose another --data_dir, or delete them."
             )
         for path in stale:
             files.remove(path)

@@ -128,8 +128,8 @@ class Facts:
         """Adds a list of {feature: ids} that has passed `check_examples`."""
         ids = {name: [example[name] for example in examples] for name in self._lengths}
         self._add(
-            {name: np.array([len(row) for row in of_name], np.int64) for name, of_name in ids.items()},
-            {name: int(max(set().union(*of_name), default=0)) for name, of_name in ids.items()},
+            {name: np.array([len(row) for row in rows], np.int64) for name, rows in ids.items()},
+            {name: int(max(set().union(*rows), default=0)) for name, rows in ids.items()},
         )
 
     def add_batch(self, batch):

@@ -60,12 +60,12 @@ def select_problems(patterns, excluded=(), keeps_suffix=False):
                 suffix = word.removeprefix(problem.name)
                 LOGGER.info(f"{word}: uses the records of {problem.name}; training applies {suffix} when it reads them")
         names += [name for name in matches if name not in names]
-    kept = [name for name in names if not any(part in name for part in excluded)]
-    if not kept:
+    selected = [name for name in names if not any(part in name for part in excluded)]
+    if not selected:
         unnamed = "no problem is named. Expected one or more names of problems, separated by commas"
         all_excluded = f"--exclude_problems={','.join(excluded)} excludes all of them"
         raise UserError(f"--problem={patterns}: {all_excluded if names else unnamed}.")
-    return kept
+    return selected
 
 
 def generate_problems(names, data_dir, tmp_dir, arguments=None, attributes=None):

@@ -200,9 +200,9 @@ class Records:
             return counts.as_json()
         lengths = problem.maybe_reverse_and_copy(facts["side_lengths"])
         # with `_copy`, a model sees only one side of an example
-        of_rows = lengths["inputs"] if problem.was_copy else facts["lengths"]
+        row_lengths = lengths["inputs"] if problem.was_copy else facts["lengths"]
         by_feature = {name: problem.maybe_reverse_and_copy(facts[name]) for name in ("tokens", "largest_id")}
-        return {**facts, **by_feature, "lengths": of_rows, "side_lengths": lengths}
+        return {**facts, **by_feature, "lengths": row_lengths, "side_lengths": lengths}
 
     def check_training(self, hparams):
         """Checks the training split and returns facts about it as a `TrainingSplit`.

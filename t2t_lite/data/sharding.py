@@ -123,7 +123,7 @@ class Chunks:
 
     def shard_tasks(self):
         """Yields one task per shard; call it after the results of all `tasks` have been added."""
-        offsets = [list(itertools.accumulate(of_chunk, initial=0)) for of_chunk in self._sizes]
+        offsets = [list(itertools.accumulate(chunk_sizes, initial=0)) for chunk_sizes in self._sizes]
         for shard, path in enumerate(self._paths):
             parts = [
                 (chunk_path(self._paths, number), begin[shard], begin[shard + 1] - begin[shard])
@@ -133,7 +133,7 @@ class Chunks:
 
     def facts(self):
         """Returns the result of `write_shards`."""
-        sizes = iter([sum(of_chunk[shard] for of_chunk in self._sizes) for shard in range(len(self._paths))])
+        sizes = iter([sum(chunk_sizes[shard] for chunk_sizes in self._sizes) for shard in range(len(self._paths))])
         return [
             {**group.as_json(), "bytes": list(itertools.islice(sizes, shards))}
             for group, shards in zip(self._facts, self._groups, strict=True)

@@ -118,7 +118,7 @@ def choose_ladder(lengths, longest, batch_size, most=MOST_SHAPES):
     pairs = rows[:, two] if len(lengths) > 1 else np.pad(rows, [(0, 0), (0, 1)])
     nested = nested_widths(pairs, most)
     shape_of_row = np.max(
-        [np.searchsorted(widths, of_feature) for widths, of_feature in zip(nested.T, pairs.T, strict=True)], 0
+        [np.searchsorted(widths, feature_lengths) for widths, feature_lengths in zip(nested.T, pairs.T, strict=True)], 0
     )
     widths = np.zeros([len(nested), rows.shape[1]], int)
     np.maximum.at(widths, shape_of_row, rows)

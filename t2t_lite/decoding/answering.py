@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _OPTIONS = tuple(field.name for field in dataclasses.fields(SearchOptions))
-_OF_SAMPLING = [name for name, declared in settings_of(SearchOptions).items() if "may_sample" in declared.needs]
+_SAMPLING_OPTIONS = [name for name, declared in settings_of(SearchOptions).items() if "may_sample" in declared.needs]
 
 
 class Answerer:
@@ -221,7 +221,7 @@ class TextModel(Answerer):
             known += [name for name in _OPTIONS if name != "extra_length" or "max_new_tokens" not in known]
             check_options(unknown, known, self.method)
         options = SearchOptions(**{**(self.problem.decode_defaults if self.problem else {}), **given})
-        lost = [name for name in _OF_SAMPLING if getattr(options, name) != getattr(SearchOptions, name)]
+        lost = [name for name in _SAMPLING_OPTIONS if getattr(options, name) != getattr(SearchOptions, name)]
         if lost and not options.sampling and "sampling" not in given:
             raise UserError(f"{', '.join(lost)}: only for sampling. Add sampling=True, or remove the option.")
         return options
@@ -240,9 +240,9 @@ class TextModel(Answerer):
         """
         encoder = self.encoders["targets"]
         whole = continuation(encoder, before, result.ids)
-        found = before_stop(whole, stop)
-        ended = result.ended or found != whole
-        output = found if output is None else output
+        beginning = before_stop(whole, stop)
+        ended = result.ended or beginning != whole
+        output = beginning if output is None else output
         shown = self.problem.output_text(text, output, self.encoders) if self.problem else output
         return dataclasses.replace(result, text=shown, tokens=encoder.pieces(result.ids), ended=ended, **fields)
 

@@ -39,8 +39,8 @@ def usable_dtype(dtype, check_device=True, cpuinfo="/proc/cpuinfo"):
 def _missing_for_bfloat16(cpuinfo="/proc/cpuinfo"):
     """Returns the reason why bfloat16 is slow on this machine, or "" if bfloat16 is fast."""
     if gpus := tf.config.list_physical_devices("GPU"):
-        found = [tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0)) for gpu in gpus]
-        return "" if min(found) >= _GPU_CAPABILITY else "a GPU's compute capability is below 8.0"
+        levels = [tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0)) for gpu in gpus]
+        return "" if min(levels) >= _GPU_CAPABILITY else "a GPU's compute capability is below 8.0"
     if os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "0":
         return "TF_ENABLE_ONEDNN_OPTS=0 disables the CPU's bfloat16 kernels"
     try:

@@ -80,8 +80,8 @@ class GenerationStream(Iterator[str]):
     def _end(self):
         """Decodes the whole continuation and records why it ended."""
         prompt, ended = self._prompt, len(self.ids) < self._longest
-        found = Hypothesis(ids=self.ids, ended=ended)
-        end = self._generator.hypothesis(prompt.text, found, self._stops, prompt.ids)
+        result = Hypothesis(ids=self.ids, ended=ended)
+        end = self._generator.hypothesis(prompt.text, result, self._stops, prompt.ids)
         self.ended, self.stop = end.ended, first_stop(self._continuation(self.ids), self._stops)
         return end.text
 
@@ -246,8 +246,8 @@ class Generator(TextModel):
         """
         options = self._options(options, max_new_tokens)
         prompts = self.reader(max_prompt_length, long_input=long_input).read_all(texts, "prompt")
-        found = self.searcher.search([prompt.ids for prompt in prompts], options, on_progress=on_progress)
-        scores = self._token_scores(prompts, found) if return_token_scores else itertools.repeat(None)
+        results_of = self.searcher.search([prompt.ids for prompt in prompts], options, on_progress=on_progress)
+        scores = self._token_scores(prompts, results_of) if return_token_scores else itertools.repeat(None)
         return [
             Generation(
                 tuple(
@@ -257,7 +257,7 @@ class Generator(TextModel):
                 prompt.truncated,
                 self.encoders["targets"].pieces(prompt.ids),
             )
-            for prompt, results in zip(prompts, found, strict=True)
+            for prompt, results in zip(prompts, results_of, strict=True)
         ]
 
     def stream(
@@ -325,11 +325,11 @@ class Generator(TextModel):
         """
         every = ScoredReader(self).read_all(texts)
         some = [ids for ids in every if ids]
-        found = iter(self._scorer([[]] * len(some), some, batch_size, on_progress))
-        log_probs = [next(found) if ids else np.zeros(0) for ids in every]
+        rows = iter(self._scorer([[]] * len(some), some, batch_size, on_progress))
+        log_probs = [next(rows) if ids else np.zeros(0) for ids in every]
         if on_progress and len(some) < len(every):
             on_progress(len(every) - len(some))
-        return [TargetScore(float(each.sum()), each.tolist()) for each in log_probs]
+        return [TargetScore(float(row.sum()), row.tolist()) for row in log_probs]
 
     def _options(self, given, max_new_tokens):
         """Returns the SearchOptions."""
@@ -344,16 +344,16 @@ class Generator(TextModel):
         longest = whole - length if whole else options.extra_length
         return max(0, longest if self.max_length is None else min(longest, self.max_length - length))
 
-    def _token_scores(self, prompts, found):
+    def _token_scores(self, prompts, results_of):
         """Yields, for each result of each prompt, a list of its ids' log-probabilities, EOS included."""
-        inputs = [prompt.ids for prompt, results in zip(prompts, found, strict=True) for _ in results]
-        outputs = [result.all_ids for results in found for result in results]
-        return (each.tolist() for each in self._of_continuations(inputs, outputs))
+        inputs = [prompt.ids for prompt, results in zip(prompts, results_of, strict=True) for _ in results]
+        outputs = [result.all_ids for results in results_of for result in results]
+        return (scores.tolist() for scores in self._continuation_scorer(inputs, outputs))
 
     @functools.cached_property
     def _scorer(self):
         return GivenTargets(lambda inputs, targets: log_probs_of_targets(self.model, None, targets))
 
     @functools.cached_property
-    def _of_continuations(self):
+    def _continuation_scorer(self):
         return token_log_probs(self.model, self.max_length)

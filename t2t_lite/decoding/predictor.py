@@ -159,8 +159,8 @@ class Predictor(Answerer):
             raise UserError(f"predict: {self.problem.full_name} has no classes. Call fill_mask or features instead.")
         n_best = typed_value("n_best", n_best, int, DECODE_BATCH)
         readings = self.reader(max_length, long_input=long_input).read_all(texts)
-        found = self._batched(readings, batch_size, self.probabilities, on_progress)
-        return [self.task.answer(*one, n_best) for one in zip(readings, found, strict=True)]
+        outputs = self._batched(readings, batch_size, self.probabilities, on_progress)
+        return [self.task.answer(*one, n_best) for one in zip(readings, outputs, strict=True)]
 
     def fill_mask(
         self,
@@ -191,8 +191,8 @@ class Predictor(Answerer):
         top = typed_value("top", top, int, Range(1, self.encoders["inputs"].vocab_size))
         guesses = functools.partial(self._guesses, top=top)
         readings = self.reader(max_length, long_input=long_input).read_all(texts)
-        found = self._batched(readings, batch_size, guesses, on_progress)
-        return [[self.task.candidates(*best) for best in masks] for (masks,) in found]
+        outputs = self._batched(readings, batch_size, guesses, on_progress)
+        return [[self.task.candidates(*best) for best in masks] for (masks,) in outputs]
 
     def features(
         self,
@@ -235,10 +235,10 @@ class Predictor(Answerer):
             function = features_of(self.model, layers, join, pooling or ALL_POSITIONS, normalize)
             self._traced_features[choice] = tf.function(function, input_signature=[_IDS], autograph=False)
         readings = self.reader(max_length, long_input=long_input, whole=True).read_all(texts)
-        found = self._batched(readings, batch_size, self._traced_features[choice], on_progress)
+        outputs = self._batched(readings, batch_size, self._traced_features[choice], on_progress)
         if pooling:
-            return [states for (states,) in found]
-        return [states[: 1 + len(one.rows[0])] for one, (states,) in zip(readings, found, strict=True)]
+            return [states for (states,) in outputs]
+        return [states[: 1 + len(one.rows[0])] for one, (states,) in zip(readings, outputs, strict=True)]
 
     def read(self, text, *, max_length=None, whole=False):
         """Converts a text to a `Reading`, which other methods accept in place of the text.
@@ -261,19 +261,19 @@ class Predictor(Answerer):
         rows = [row for reading in readings for row in reading.rows]
         owners = [at for at, reading in enumerate(readings) for _ in reading.rows]
         left = [len(reading.rows) for reading in readings]  # number of unfinished rows of each text
-        found = {}
+        by_row = {}
         for batch in in_batches(rows, batch_size):
             ids = tf.ragged.constant([rows[at] for at in batch], tf.int32).to_tensor()
             results = function(ids)
             results = results.numpy() if isinstance(results, tf.Tensor) else results
-            found.update(zip(batch, results, strict=True))
+            by_row.update(zip(batch, results, strict=True))
             done = 0
             for at in batch:
                 left[owners[at]] -= 1
                 done += left[owners[at]] == 0
             if on_progress:
                 on_progress(done)
-        in_order = map(found.get, range(len(rows)))
+        in_order = map(by_row.get, range(len(rows)))
         return [[*itertools.islice(in_order, len(reading.rows))] for reading in readings]
 
     def _guesses(self, ids, top):
@@ -294,8 +294,8 @@ class Predictor(Answerer):
     def _logits(self, inputs):
         """Computes the float32 logits of the targets for int32 [B, S]; the model's other inputs are 0."""
         rows = tf.shape(inputs)[0]
-        asked = {feature: tf.zeros([rows, 1][:rank], tf.int32) for feature, rank in self.problem.features.items()}
-        return named_outputs(self.model({**asked, "inputs": inputs}, training=False))[0]["targets"]
+        zeros = {feature: tf.zeros([rows, 1][:rank], tf.int32) for feature, rank in self.problem.features.items()}
+        return named_outputs(self.model({**zeros, "inputs": inputs}, training=False))[0]["targets"]
 
 
 def has_hidden_states(model):
@@ -314,11 +314,11 @@ def features_pooling(model, pooling=None, normalize=None):
     Raises:
         UserError: the pooling is unknown, or vectors are to be normalized without a pooling.
     """
-    own = getattr(model, "config", None) or {}
+    config = getattr(model, "config", None) or {}
     if pooling is None:
-        pooling = own.get("features_pooling", ALL_POSITIONS)
+        pooling = config.get("features_pooling", ALL_POSITIONS)
         if normalize is None:
-            normalize = pooling != ALL_POSITIONS and own.get("features_normalized", False)
+            normalize = pooling != ALL_POSITIONS and config.get("features_normalized", False)
     if pooling not in (ALL_POSITIONS, *POOLINGS):
         raise UserError(f"pooling={pooling!r}: expected {', '.join(POOLINGS)}, {ALL_POSITIONS} or None.")
     if normalize and pooling == ALL_POSITIONS:
@@ -343,20 +343,20 @@ def features_of(model, layers="last", join=None, pooling=None, normalize=None):
     if not has_hidden_states(model):
         raise UserError(f"features: a {type(model).__name__} does not expose hidden states. Expected an encoder.")
     count = 1 + model.config["num_layers"]
-    wanted = LAYERS[layers](count) if layers in [*LAYERS] else layers
-    is_list = isinstance(wanted, list | tuple) and wanted
-    if not (is_list and all(type(i) is int and 0 <= i < count for i in wanted)):
+    indices = LAYERS[layers](count) if layers in [*LAYERS] else layers
+    is_list = isinstance(indices, list | tuple) and indices
+    if not (is_list and all(type(i) is int and 0 <= i < count for i in indices)):
         raise UserError(f"layers={layers!r}: expected {', '.join(LAYERS)}, or a list of numbers from 0 to {count - 1}.")
-    if join not in JOINS and (join is not None or len(wanted) > 1):
-        raise UserError(f"join={join!r}: expected {' or '.join(JOINS)} for {counted(len(wanted), 'layer')}.")
+    if join not in JOINS and (join is not None or len(indices) > 1):
+        raise UserError(f"join={join!r}: expected {' or '.join(JOINS)} for {counted(len(indices), 'layer')}.")
     pooling, normalize = features_pooling(model, pooling, normalize)
 
     def features(ids):
-        found = model.encode(ids, return_hidden_states=True)
-        every = [*found["states"][:-1], found["hidden"]]  # the last state includes the final normalization, if any
-        chosen = [tf.cast(every[i], tf.float32) for i in wanted]
+        encoded = model.encode(ids, return_hidden_states=True)
+        every = [*encoded["states"][:-1], encoded["hidden"]]  # the last state includes the final normalization, if any
+        chosen = [tf.cast(every[i], tf.float32) for i in indices]
         joined = tf.add_n(chosen) if join == "sum" else tf.concat(chosen, -1)
-        is_there = found["mask"][..., None]
+        is_there = encoded["mask"][..., None]
         if pooling is None:
             return tf.where(is_there, joined, 0.0)
         vectors = pooled(joined, is_there, ids)

@@ -61,14 +61,14 @@ class GivenTargets:
         """
         batch_size = typed_value("batch_size", batch_size, int, DECODE_BATCH)
         lengths = [max(len(source), len(target)) for source, target in zip(sources, targets, strict=True)]
-        found = [None] * len(sources)
+        outputs = [None] * len(sources)
         for batch in self._fitting(plan_batches(lengths, batch_size), sources, targets):
             results = self._run(_padded(sources, batch), _padded(targets, batch)).numpy()
             for at, row in zip(batch, results, strict=True):
-                found[at] = row[: len(targets[at])]
+                outputs[at] = row[: len(targets[at])]
             if on_progress:
                 on_progress(len(batch))
-        return found
+        return outputs
 
     def _fitting(self, batches, sources, targets):
         """Yields batches, split so that their longest source and longest target together have at most `longest` ids."""

@@ -148,8 +148,8 @@ def answer_parts(translate, readings, language=None, prefixes=None, on_progress=
         pairs = zip(prefix_list(prefixes, len(readings)), readings, strict=True)
         of_parts = [one for first, (_, parts, *_) in pairs for one in (first, *[None] * (len(parts) - 1))]
         translate = functools.partial(translate, prefixes=of_parts)
-    found = answers_to_parts(translate, [reading.sources for reading in readings], on_progress)
-    return [joined(one.text, one.parts, of_text, language) for one, of_text in zip(readings, found, strict=True)]
+    translations = answers_to_parts(translate, [reading.sources for reading in readings], on_progress)
+    return [joined(one.text, one.parts, group, language) for one, group in zip(readings, translations, strict=True)]
 
 
 def joined(text, parts, translations, language=None):
@@ -174,7 +174,7 @@ def joined(text, parts, translations, language=None):
     by_rank = ranks([one.hypotheses for one in translations])
     return dataclasses.replace(
         first,
-        hypotheses=tuple(_joined_hypotheses(of_rank, sizes, language) for of_rank in by_rank),
+        hypotheses=tuple(_joined_hypotheses(rank, sizes, language) for rank in by_rank),
         truncated=any(one.truncated for one in translations),
         source_tokens=[token for one in translations for token in one.source_tokens],
         source_spans=spans,
@@ -188,7 +188,9 @@ def _joined_hypotheses(hypotheses, sizes, language):
     text, starts = join_texts([one.text for one in hypotheses], language)
     scores = [one.token_scores for one in hypotheses if one.token_scores is not None]
     spans = [one.spans for one in hypotheses]
-    told = {name: [one.told[name] for one in hypotheses if name in one.told] for one in hypotheses for name in one.told}
+    facts = {
+        name: [one.told[name] for one in hypotheses if name in one.told] for one in hypotheses for name in one.told
+    }
     return dataclasses.replace(
         hypotheses[0],
         text=text,
@@ -198,10 +200,10 @@ def _joined_hypotheses(hypotheses, sizes, language):
         ended=all(one.ended for one in hypotheses),
         stopped=hypotheses[-1].stopped,
         lost=[text for one in hypotheses for text in one.lost],
-        token_scores=[score for of_part in scores for score in of_part] if scores else None,
+        token_scores=[score for part in scores for score in part] if scores else None,
         attention=_joined_attention(hypotheses, sizes),
-        told={name: registry.teller(name).joined(values) for name, values in told.items()},
-        spans=None if all(of_part is None for of_part in spans) else _shifted(spans, starts),
+        told={name: registry.teller(name).joined(values) for name, values in facts.items()},
+        spans=None if all(part is None for part in spans) else _shifted(spans, starts),
     )
 
 
@@ -223,4 +225,4 @@ def _joined_attention(hypotheses, sizes):
 def _shifted(spans, starts):
     """Joins the spans of all parts, lists of (start, end) or None, shifting them by the starts of the parts."""
     pairs = zip(spans, starts, strict=True)
-    return [(start + at, end + at) for of_part, at in pairs for start, end in of_part or ()]
+    return [(start + at, end + at) for spans_of_part, at in pairs for start, end in spans_of_part or ()]

@@ -31,11 +31,11 @@ def check_list(texts, name="texts", items="str"):
 
 def each_located(what, function, *lists):
     """Calls a function for the items of one or more lists; error messages begin with `what` and the item's number."""
-    found = []
+    results = []
     for number, items in enumerate(zip(*lists, strict=True), 1):
         with located(f"{what} {number}"):
-            found.append(function(*items))
-    return found
+            results.append(function(*items))
+    return results
 
 
 def prefix_list(prefixes, count):

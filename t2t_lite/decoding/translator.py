@@ -101,11 +101,11 @@ class Translator(TextModel):
                 output, an id is outside the vocabulary, a text is refused as too long, or the numbers of texts and
                 prefixes differ.
         """
-        asked = {"attention": return_attention, "token_scores": return_token_scores, "replaced": replace_unknown}
-        asked["tellers"] = asked_tellers(options, self._teller)
+        requested = {"attention": return_attention, "token_scores": return_token_scores, "replaced": replace_unknown}
+        requested["tellers"] = asked_tellers(options, self._teller)
         reader = SentenceReader(self, max_input_length, long_input, split_sentences)
         options = self.search_options(options)
-        translate = functools.partial(self._translations, options, reader.limit - 1, asked)
+        translate = functools.partial(self._translations, options, reader.limit - 1, requested)
         readings = reader.read_all(texts, "sentence")
         if prefixes is not None:
             ids_of = functools.partial(self.prefix_of, limit=reader.limit, options=options)
@@ -116,27 +116,27 @@ class Translator(TextModel):
         """Answers readings: see `Answerer`. If a `utility` is given, `translate_by_risk` is used."""
         by_risk = "utility" in options
         translate = functools.partial(self.translate_by_risk if by_risk else self.translate, **options)
-        found = answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
-        return [*map(minimum_bayes_risk.with_mean_scores, found)] if by_risk else found
+        translations = answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
+        return [*map(minimum_bayes_risk.with_mean_scores, translations)] if by_risk else translations
 
-    def _translations(self, options, longest, asked, texts, prefixes=None, on_progress=None):
+    def _translations(self, options, longest, requested, texts, prefixes=None, on_progress=None):
         """Translates each `SourceText`, but reads at most `longest` of its ids, not counting EOS."""
         sources = {at: text for at, text in enumerate(texts) if text.ids}  # a text of control characters has no ids
-        nothing = [] if asked["token_scores"] else None
+        nothing = [] if requested["token_scores"] else None
         translations = [Translation((Hypothesis(text.unchanged, token_scores=nothing),)) for text in texts]
         if on_progress and len(sources) < len(texts):
             on_progress(len(texts) - len(sources))
         rows = [[*source.ids[:longest], EOS_ID] for source in sources.values()]
         forced = prefixes and [prefixes[at] or [] for at in sources]
-        found = self._search(rows, options, forced, on_progress)
-        has_attention = asked["attention"] or asked["replaced"]
-        of_each = self._of_each(rows, found, has_attention, asked["token_scores"], asked["tellers"])
+        results_of = self._search(rows, options, forced, on_progress)
+        has_attention = requested["attention"] or requested["replaced"]
+        fields = self._extra_fields(rows, results_of, has_attention, requested["token_scores"], requested["tellers"])
         encoder = self.encoders["inputs"]
-        for (at, source), row, results in zip(sources.items(), rows, found, strict=True):
+        for (at, source), row, results in zip(sources.items(), rows, results_of, strict=True):
             pieces = encoder.pieces(row[:-1])
             spans = source.spans(encoder, row[:-1]) if has_attention else None
-            of_source = source, pieces, spans, asked["replaced"]
-            hypotheses = tuple(self._hypothesis(result, options.stop, *of_source, next(of_each)) for result in results)
+            reading = source, pieces, spans, requested["replaced"]
+            hypotheses = tuple(self._hypothesis(result, options.stop, *reading, next(fields)) for result in results)
             is_short = ends_early(pieces, hypotheses[0].ids)
             translations[at] = Translation(hypotheses, len(source.ids) > longest, pieces, spans, is_short=is_short)
         return translations
@@ -163,15 +163,15 @@ class Translator(TextModel):
         if spans is None:
             output, lost, _ = source.restored(pieces, before_stop(encoder.decode(result.ids), stop))
             return self.hypothesis(source.prepared, result, stop, output=output, lost=lost, **fields)
-        output, of_output = decode_with_offsets(encoder, result.ids)
+        output, places = decode_with_offsets(encoder, result.ids)
         output = before_stop(output, stop)
-        of_output = [(min(start, len(output)), min(end, len(output))) for start, end in of_output]
+        places = [(min(start, len(output)), min(end, len(output))) for start, end in places]
         if replaces:
             unknown = {at: encoder.decode([i]) for at, i in enumerate(result.ids) if i == encoder.unknown_id}
-            output, of_output = replace_unknown(source.text, spans, output, of_output, unknown, fields["attention"])
-        output, lost, of_output = source.restored(pieces, output, of_output)
-        found = self.hypothesis(source.prepared, result, stop, output=output, lost=lost, **fields)
-        return dataclasses.replace(found, spans=moved_spans(of_output, output, found.text))
+            output, places = replace_unknown(source.text, spans, output, places, unknown, fields["attention"])
+        output, lost, places = source.restored(pieces, output, places)
+        hypothesis = self.hypothesis(source.prepared, result, stop, output=output, lost=lost, **fields)
+        return dataclasses.replace(hypothesis, spans=moved_spans(places, output, hypothesis.text))
 
     def translate_by_risk(
         self,
@@ -215,12 +215,12 @@ class Translator(TextModel):
         arguments |= {"max_input_length": reader.limit, "sampling": True, "n_best": num_samples}
 
         def ranked(sources, **options):
-            drawn = self.translate(sources, **arguments, **options)
-            return [minimum_bayes_risk.ranked(one, utility, tokenize) for one in drawn]
+            samples = self.translate(sources, **arguments, **options)
+            return [minimum_bayes_risk.ranked(one, utility, tokenize) for one in samples]
 
         readings = reader.read_all(texts, "sentence")
-        found = answer_parts(ranked, readings, target_language(self.problem), prefixes, on_progress)
-        return [*map(minimum_bayes_risk.with_mean_scores, found)]
+        translations = answer_parts(ranked, readings, target_language(self.problem), prefixes, on_progress)
+        return [*map(minimum_bayes_risk.with_mean_scores, translations)]
 
     def score(
         self,
@@ -258,8 +258,8 @@ class Translator(TextModel):
         """Scores `pair_ids` of texts and targets: see `score`. Raises `UserError` for an invalid pair of ids."""
         rows = id_pairs(pairs, [self.encoders[side].vocab_size for side in ("inputs", "targets")])
         sources, targets = ([row[side] for row in rows] for side in (0, 1))
-        found = self._scorer(sources, targets, batch_size, on_progress)
-        return [TargetScore(float(log_probs.sum()), log_probs.tolist()) for log_probs in found]
+        rows_of_scores = self._scorer(sources, targets, batch_size, on_progress)
+        return [TargetScore(float(log_probs.sum()), log_probs.tolist()) for log_probs in rows_of_scores]
 
     def pair_ids(self, text: str, target: str) -> list[list[int]]:
         """Returns the ids of a text and of its target, each with EOS, for `score_ids`.
@@ -267,25 +267,25 @@ class Translator(TextModel):
         Raises:
             UserError: the vocabulary cannot encode the text or the target, or one of them is too long for the model.
         """
-        found = []
+        pair = []
         if is_natural(self.problem):  # as in `translate`
             text, target = text.strip(), target.strip()
         if self.problem:
             text, target = self.problem.encoded_text(text), self.problem.encoded_target(target, text)
-        for side, what, given in (("inputs", "text", text), ("targets", "target", target)):
-            ids = [*self.encoders[side].encode(given), EOS_ID]
+        for side, what, words in (("inputs", "text", text), ("targets", "target", target)):
+            ids = [*self.encoders[side].encode(words), EOS_ID]
             if len(ids) > self.max_input_length:
                 raise UserError(
                     f"the {what} has {len(ids):,} ids, EOS included, but at most {self.max_input_length:,} ids can be "
                     "scored. Split the text, or remove it."
                 )
-            found.append(ids)
-        if self.searcher.joins_inputs and (length := sum(map(len, found))) > self.searcher.max_length:
+            pair.append(ids)
+        if self.searcher.joins_inputs and (length := sum(map(len, pair))) > self.searcher.max_length:
             raise UserError(
                 f"the text and the target together have {length:,} ids, EOS included, but at most "
                 f"{self.searcher.max_length:,} ids can be scored. Split them, or remove them."
             )
-        return found
+        return pair
 
     def translate_ids(self, inputs: Iterable, **options) -> list[list[int]]:
         """Translates sources given as ids and returns the ids of the translations.
@@ -311,14 +311,14 @@ class Translator(TextModel):
         if options.sampling or not (self.problem and self.problem.chooses_output):
             return self.searcher.search(sources, options, prefixes, on_progress)
         every = dataclasses.replace(options, n_best=options.beam_size)
-        found = self.searcher.search(sources, every, prefixes, on_progress)
+        results_of = self.searcher.search(sources, every, prefixes, on_progress)
         source, target = self.encoders["inputs"], self.encoders["targets"]
-        for ids, results in zip(sources, found, strict=True):
+        for ids, results in zip(sources, results_of, strict=True):
             outputs = [target.decode(result.ids) for result in results]
             text = source.decode([i for i in ids if i != EOS_ID])
             results.insert(0, results.pop(self.problem.choose_output(text, outputs, self.encoders)))
             del results[options.n_best :]
-        return found
+        return results_of
 
     def prefix_of(self, prefix, reading, limit, options):
         """Returns the ids of a prefix, given as a text or as ids; [] if there is nothing to translate.
@@ -331,10 +331,10 @@ class Translator(TextModel):
         longest = self.searcher.longest_output(min(len(source.ids) + 1, limit), options)
         return source.ids and prefix_ids(encoder, source.target(prefix), longest, options.banned_texts)
 
-    def _of_each(self, sources, found, return_attention, return_token_scores, tellers):
+    def _extra_fields(self, sources, results_of, return_attention, return_token_scores, tellers):
         """Yields a dict with the requested extra fields of `Hypothesis` for each result of each source."""
-        inputs = [source for source, results in zip(sources, found, strict=True) for _ in results]
-        outputs = [result.all_ids for results in found for result in results]
+        inputs = [source for source, results in zip(sources, results_of, strict=True) for _ in results]
+        outputs = [result.all_ids for results in results_of for result in results]
         fields = {}
         if return_token_scores:
             fields["token_scores"] = [log_probs.tolist() for log_probs in self._scorer(inputs, outputs)]
@@ -342,8 +342,8 @@ class Translator(TextModel):
             weights = self._attention(inputs, outputs)
             fields["attention"] = [rows[:, : len(source)] for source, rows in zip(inputs, weights, strict=True)]
         if tellers:
-            told = {name: teller(inputs, outputs) for name, teller in tellers.items()}
-            fields["told"] = [dict(zip(told, values, strict=True)) for values in zip(*told.values(), strict=True)]
+            facts = {name: teller(inputs, outputs) for name, teller in tellers.items()}
+            fields["told"] = [dict(zip(facts, values, strict=True)) for values in zip(*facts.values(), strict=True)]
         for at in range(len(outputs)):
             yield {name: values[at] for name, values in fields.items()}
 

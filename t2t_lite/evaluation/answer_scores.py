@@ -216,7 +216,7 @@ def _hits(predicted, expected):
     return np.array([a == b for a, b in zip(predicted, expected, strict=True)], float)
 
 
-OF_CLASSES = {
+CLASS_METRICS = {
     "accuracy": AnswerMetric(_hits, np.mean, is_registered=False),
     "f1_macro": AnswerMetric(
         _codes,
@@ -232,7 +232,7 @@ OF_CLASSES = {
     ),
     "mcc": AnswerMetric(_codes, _correlation(lambda a, b: _labels().matthews_corrcoef(b, a)), check=_labels),
 }
-OF_NUMBERS = {
+NUMBER_METRICS = {
     "pearson": AnswerMetric(_pairs, _correlation(lambda a, b: _numbers().pearsonr(a, b).statistic), check=_numbers),
     "spearman": AnswerMetric(_pairs, _correlation(lambda a, b: _numbers().spearmanr(a, b).statistic), check=_numbers),
 }
@@ -291,15 +291,15 @@ def make_report(task, names, expected, predicted, baseline=None, resamples=RESAM
     rows = [np.split(metric.rows(answers, expected * len(systems)), len(systems)) for metric in metrics]
 
     def scores(at):
-        return [[m.score(of_one[at]) for of_one in of_all] for m, of_all in zip(metrics, rows, strict=True)]
+        return [[m.score(row[at]) for row in metric_rows] for m, metric_rows in zip(metrics, rows, strict=True)]
 
     draw = np.random.default_rng(SEED)
-    of_all = np.array(scores(slice(None)))
+    whole = np.array(scores(slice(None)))
     # the scores of samples, [resamples, names, systems]
     samples = np.array([scores(draw.integers(count, size=count)) for _ in range(resamples)])
     report = {"task": task, "answers": count, "resamples": resamples, "seed": SEED, "metrics": {}}
     for number, name in enumerate(names):
-        score, sample = of_all[number], samples[:, number]
+        score, sample = whole[number], samples[:, number]
         entry = {"score": score[0], "interval": _interval(sample[:, 0])}
         if baseline is not None:
             differences = sample[:, 0] - sample[:, 1]

@@ -4,7 +4,7 @@ import math
 
 from t2t_lite.errors import UserError
 
-OF_TEXT = (
+TEXT_MEASURES = (
     *(f"{measure}_per_{unit}" for unit in ("word", "character") for measure in ("nats", "perplexity")),
     "bits_per_character",
     "bits_per_byte",
@@ -35,9 +35,9 @@ def losses_by_unit(nats, counts, names):
             tables.
         names: a problem's `loss_metrics`, such as "bits_per_dim"; the last part of a name is the unit.
     """
-    found = {}
+    losses = {}
     for name in names:
         measure, _, unit = name.partition("_per_")
         if counts.get(unit):
-            found[name] = _MEASURES[measure](nats * counts["id"] / counts[unit])
-    return found
+            losses[name] = _MEASURES[measure](nats * counts["id"] / counts[unit])
+    return losses

@@ -5,11 +5,14 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.errors import UserError, located
 from t2t_lite.evaluation.loss_units import check_loss_metrics
-from t2t_lite.evaluation.scores import METRICS as OF_TEXTS
+from t2t_lite.evaluation.scores import METRICS as CORPUS_METRICS
 from t2t_lite.evaluation.scores import corpus_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT, ter_options_of, tokenization_of_problem
 
-_OF_BATCHES, _OF_OUTPUTS = ("logits", "answers"), ("texts", "ids")  # types of metrics; "logits" means teacher-forced
+_BATCH_INPUTS, _OUTPUT_INPUTS = (
+    ("logits", "answers"),
+    ("texts", "ids"),
+)  # types of metrics; "logits" means teacher-forced
 
 
 def token_accuracy(logits, labels):
@@ -27,7 +30,7 @@ registry.list_tasks()  # listing the tasks imports the tasks' modules, which reg
 _BESIDE = {"bleu": ("chrf",)}  # with BLEU, chrF is also computed, as it is cheap and needs no tokenization
 
 
-def _of_texts(name):
+def _corpus_metric(name):
     """Returns a function that computes a metric of texts with sacreBLEU, see `scores.METRICS`."""
 
     def metric(outputs, references, tokenize=DEFAULT, language=None):
@@ -37,9 +40,9 @@ def _of_texts(name):
     return metric
 
 
-for _name in OF_TEXTS:
+for _name in CORPUS_METRICS:
     _register = registry.register_metric(_name, of="texts", lower_is_better=_name == "ter", decides=_name == "bleu")
-    _register(_of_texts(_name))
+    _register(_corpus_metric(_name))
 
 
 @registry.register_metric(of="ids")
@@ -85,7 +88,7 @@ def own_metrics(problem, hparams):
     Raises:
         UserError: a name in the hyperparameter eval_metrics is not registered.
     """
-    return list(dict.fromkeys([*problem.eval_metrics(), *_added(hparams, _OF_BATCHES)]))
+    return list(dict.fromkeys([*problem.eval_metrics(), *_added(hparams, _BATCH_INPUTS)]))
 
 
 def output_metrics(problem, hparams):
@@ -96,7 +99,7 @@ def output_metrics(problem, hparams):
     Raises:
         UserError: a name is not registered, or the problem does not decode outputs.
     """
-    added, main = _added(hparams, _OF_OUTPUTS), problem.eval_decode_metric
+    added, main = _added(hparams, _OUTPUT_INPUTS), problem.eval_decode_metric
     if added and not main:
         raise UserError(
             f"eval_metrics={added[0]}: this metric is for {registry.metric(added[0]).of}, but evaluations of "
@@ -106,7 +109,7 @@ def output_metrics(problem, hparams):
     return [*(name for name in names if name != main), *filter(None, [main])]
 
 
-def shown_metrics(problem, hparams, found):
+def shown_metrics(problem, hparams, names):
     """Returns the names of the metrics in an evaluation's log line: a loss, a score, and the requested metrics.
 
     The score is the metric of decoded outputs. If no outputs are decoded, a language model's score is its
@@ -115,14 +118,14 @@ def shown_metrics(problem, hparams, found):
     Args:
         problem: Problem.
         hparams: HParams, whose eval_metrics is used.
-        found: the names of all metrics of the evaluation, in order.
+        names: the names of all metrics of the evaluation, in order.
     """
     by_unit = problem.loss_metrics if registry.task_of(problem).is_text else ()
     loss = "perplexity" if any(name.startswith("perplexity_per_") for name in by_unit) else "loss"
     scores = [problem.eval_decode_metric, *reversed(by_unit), *reversed(problem.eval_metrics())]
-    score = next((name for name in scores if name in found), None)
+    score = next((name for name in scores if name in names), None)
     shown = (loss, score, *hparams.eval_metrics.split("/"))
-    return [name for name in found if name in shown]
+    return [name for name in names if name in shown]
 
 
 def _added(hparams, kinds):
@@ -147,12 +150,12 @@ def metric_names(problem, hparams, translate_all=False):
             installed; the tokenization is unknown or its package is not installed; or an entry of `loss_metrics` is not
             a measure per unit.
     """
-    of_outputs = output_metrics(problem, hparams)
+    output_names = output_metrics(problem, hparams)
     check_loss_metrics(problem)
     tokenization_of_problem(problem, hparams)
     for names, where, kinds in (
-        (own_metrics(problem, hparams), "eval_metrics", _OF_BATCHES),
-        (of_outputs, "eval_decode_metric", _OF_OUTPUTS),
+        (own_metrics(problem, hparams), "eval_metrics", _BATCH_INPUTS),
+        (output_names, "eval_decode_metric", _OUTPUT_INPUTS),
     ):
         for name in names:
             with located(f"{problem.name}: {where}"):
@@ -166,8 +169,8 @@ def metric_names(problem, hparams, translate_all=False):
                 _check_answer_metric(name, problem)
     task = registry.task_of(problem)
     losses = ("loss", "perplexity") if task.has_perplexity else ("loss",)
-    of_outputs = of_outputs if translate_all or hparams.eval_decode_examples > 0 else ()
-    return (*losses, *own_metrics(problem, hparams), *of_outputs, *problem.loss_metrics)
+    output_names = output_names if translate_all or hparams.eval_decode_examples > 0 else ()
+    return (*losses, *own_metrics(problem, hparams), *output_names, *problem.loss_metrics)
 
 
 def _check_answer_metric(name, problem):

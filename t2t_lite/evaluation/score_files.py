@@ -41,13 +41,13 @@ def read_references(paths):
     references = []
     for path in paths:
         is_set = wmt_files.is_test_set(path)
-        found = wmt_files.read_sides(path, wmt_files.REFERENCE) if is_set else [read_lines(path)]
-        if references and len(found[0]) != len(references[0]):
+        sides = wmt_files.read_sides(path, wmt_files.REFERENCE) if is_set else [read_lines(path)]
+        if references and len(sides[0]) != len(references[0]):
             raise UserError(
-                f"{path} has {counted(len(found[0]), 'line')}, but {paths[0]} has {len(references[0])}. Expected "
+                f"{path} has {counted(len(sides[0]), 'line')}, but {paths[0]} has {len(references[0])}. Expected "
                 "references for the same text."
             )
-        references += found
+        references += sides
     return references
 
 

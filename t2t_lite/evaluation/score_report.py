@@ -171,11 +171,11 @@ def scores_by_length(
         indices = [at for at, length in enumerate(lengths) if shortest <= length and (end is None or length < end)]
         if not indices:
             continue
-        of_bucket = [hypotheses[at] for at in indices], [[lines[at] for at in indices] for lines in references]
-        words = sum(len(count(line).split()) for line in of_bucket[0])
+        bucket = [hypotheses[at] for at in indices], [[lines[at] for at in indices] for lines in references]
+        words = sum(len(count(line).split()) for line in bucket[0])
         ratio = words / max(1, sum(lengths[at] for at in indices))
-        found = scores.corpus_scores(*of_bucket, metrics, tokenize, ter, where=None)
-        by_title = {scores.METRICS[name]: score.score for name, score in found.items()}
+        by_metric = scores.corpus_scores(*bucket, metrics, tokenize, ter, where=None)
+        by_title = {scores.METRICS[name]: score.score for name, score in by_metric.items()}
         buckets.append(Bucket(f"{shortest}-{end - 1}" if end else f"{shortest}+", len(indices), ratio, by_title))
     return buckets
 
@@ -198,8 +198,8 @@ def worst_sentences(hypotheses, references, count, metric="chrf", tokenize=DEFAU
     scores.check_metrics([metric])
     scorer = scores.make_metric(metric, tokenize, of_sentences=True, ter=ter)
     sentences = [
-        ScoredSentence(line, scores.bounded(scorer, scorer.sentence_score(hypothesis, list(of_line)).score))
-        for line, (hypothesis, *of_line) in enumerate(zip(hypotheses, *references, strict=True), 1)
+        ScoredSentence(line, scores.bounded(scorer, scorer.sentence_score(hypothesis, list(references_of_line)).score))
+        for line, (hypothesis, *references_of_line) in enumerate(zip(hypotheses, *references, strict=True), 1)
     ]
     return sorted(sentences, key=lambda sentence: sentence.score if metric != "ter" else -sentence.score)[:count]
 

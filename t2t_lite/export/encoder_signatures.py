@@ -41,8 +41,8 @@ class EncoderSignatures:
     def __init__(self, predictor, max_input_length, *, layers="last", join=None, pooling=None, **settings):
         self._predictor, self._task = predictor, predictor.task
         self.max_input_length = self._task.export_length(max_input_length, predictor.max_input_length)
-        of_task = inspect.signature(self._task.export_settings).parameters
-        check_options(settings, ["layers", "join", "pooling", *of_task], "export_saved_model")
+        task_settings = inspect.signature(self._task.export_settings).parameters
+        check_options(settings, ["layers", "join", "pooling", *task_settings], "export_saved_model")
         self._settings = self._task.export_settings(**settings)
         pooling, normalize = features_pooling(predictor.model, pooling)
         self._feature_settings = {"layers": layers, "join": join, "pooling": pooling, "normalize": normalize or None}

@@ -83,8 +83,8 @@ def check(format_name, answerer):
         answerer: Translator, Generator or Predictor.
     """
     check_model(format_name, answerer.model, answerer.encoders)
-    own = ("input_text", "output_text")
-    if functions := [name for name in own if answerer.problem and answerer.problem.overrides(name)]:
+    names = ("input_text", "output_text")
+    if functions := [name for name in names if answerer.problem and answerer.problem.overrides(name)]:
         name = _format(format_name).label(answerer.model, answerer.encoders)
         LOGGER.warning(
             f"{answerer.problem.full_name}: {' and '.join(functions)} of this problem are Python code, which {name} "
@@ -142,10 +142,10 @@ def option_obstacles(model, supported):
         possible = supported.get(name, None if name in _TRAINING else (defaults[name],))
         if possible is not None and value not in possible:
             hparam = hparam_of(name, type(model))
-            of_hparam = f" (hparam {hparam})" if hparam != name else ""
+            suffix = f" (hparam {hparam})" if hparam != name else ""
             *others, last = map(_option_text, possible)
             expected = f"{', '.join(others)} or {last}" if others else last
-            reasons.append(f"{name}={_option_text(value)}{of_hparam}, expected {expected}")
+            reasons.append(f"{name}={_option_text(value)}{suffix}, expected {expected}")
     return reasons
 
 

@@ -113,9 +113,9 @@ def write_package(export, answerer, **facts):
         return
     folder = os.path.join(export, EXPORT_FOLDER)
     for name, run in zip(model_names(len(runs)), runs, strict=True):
-        of_model = folder if run is runs[0] else os.path.join(folder, name)
-        tf.io.gfile.makedirs(of_model)
-        write_run_config(of_model, merged_config(run.config))
+        model_folder = folder if run is runs[0] else os.path.join(folder, name)
+        tf.io.gfile.makedirs(model_folder)
+        write_run_config(model_folder, merged_config(run.config))
     copy_files(runs[0].encoder_files, folder)
     steps = [run.step for run in runs]
     write_bytes(os.path.join(folder, EXPORT_FACTS), facts_json(models=len(runs), steps=steps, **facts))

@@ -119,9 +119,9 @@ class TextSignatures:
         # Use few and short requests, since the server answers them before any others. Options have one value per text,
         # since a server with --enable_batching refuses scalars, and a refused warm-up request aborts loading the model.
         options = {"alpha": np.float32([SearchOptions.alpha]), "extra_length": np.int32([0])}
-        of_sentences = [(SENTENCES, {"inputs": texts[:1]})] if self._wants_sentences else []
+        sentence_requests = [(SENTENCES, {"inputs": texts[:1]})] if self._wants_sentences else []
         return [
-            *of_sentences,
+            *sentence_requests,
             ("with_options", {"inputs": texts[:1], **options}),
             ("tokens", {"inputs": texts[:1]}),
             ("n_best", {"inputs": texts[:1]}),

@@ -8,7 +8,7 @@ import errno
 import os
 import re
 
-from t2t_lite.errors import OF_GRAPH, Failure, MissingFile, UserError, first_line
+from t2t_lite.errors import GRAPH_NODE, Failure, MissingFile, UserError, first_line
 
 _LONGEST_SHOWN = 200
 _READ, _WRITE = "read", "write"
@@ -47,7 +47,7 @@ _MISSING = {
 }
 _CODES = {os.strerror(code): code for code in (*_MISTAKES, *_FAILURES, errno.ENOENT) if code is not None}
 # Matches the end of TensorFlow's messages for system errors: "<path>; No such file or directory".
-_OF_SYSTEM = re.compile(
+_SYSTEM_ERROR = re.compile(
     r"(?:^|\}\} )((?:(?!\}\} )[^\n])*?); (" + "|".join(map(re.escape, _CODES)) + r")(?=$|\n| \[Op:)"
 )
 _SCHEME = re.compile(r"File system scheme '([^']*)' not implemented \(file: '(.*?)'\)", re.DOTALL)
@@ -122,14 +122,14 @@ def explain(error, path=None, doing=_READ):
     if isinstance(error, UserError | Failure):
         return None
     if isinstance(error, OSError) and error.errno is not None:
-        return _of_code(error.errno, _name_in(error) if path is None else path, doing)
+        return _error_of_code(error.errno, _name_in(error) if path is None else path, doing)
     if isinstance(error, UnicodeEncodeError) and "surrogates" in text:
         return UserError(f"{shown_path(path or error.object)}: the name is not UTF-8. Choose another path.")
     if isinstance(error, ValueError) and "embedded null" in text:
         return UserError(
             f"{shown_path(path or 'a path')}: contains a NUL byte, which is not allowed in file names. Check the path."
         )
-    return _of_tensorflow(error, text, path, doing) if is_tensorflows(error) else None
+    return _error_of_tensorflow(error, text, path, doing) if is_tensorflows(error) else None
 
 
 def is_tensorflows(error):
@@ -142,7 +142,7 @@ def _name_in(error):
     return os.fsdecode(name) if isinstance(name, str | bytes) else None
 
 
-def _of_code(code, path, doing):
+def _error_of_code(code, path, doing):
     where = f"{shown_path(path)}: " if path is not None else ""
     if code == errno.ENOENT and where:
         return MissingFile(where + _MISSING[doing])
@@ -151,15 +151,15 @@ def _of_code(code, path, doing):
     return Failure(where + _FAILURES[code]) if code in _FAILURES else None
 
 
-def _of_tensorflow(error, text, path, doing):
+def _error_of_tensorflow(error, text, path, doing):
     if match := _SCHEME.search(text):
         return _unknown_scheme(match[1], path or match[2])
-    if match := _OF_SYSTEM.search(text):
-        return _of_code(_CODES[match[2]], match[1] if path is None else path, doing)
-    text = OF_GRAPH.sub("", text)
+    if match := _SYSTEM_ERROR.search(text):
+        return _error_of_code(_CODES[match[2]], match[1] if path is None else path, doing)
+    text = GRAPH_NODE.sub("", text)
     for pattern, code in _OTHERS:
         if match := pattern.search(text):
-            return _of_code(code, path or (match[1] if pattern.groups else None), doing)
+            return _error_of_code(code, path or (match[1] if pattern.groups else None), doing)
     if "executing an HTTP request" in text:
         where = f"{shown_path(path)}: " if path else ""
         return Failure(f"{where}the network file system does not respond: {first_line(error)}")

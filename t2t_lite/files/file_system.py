@@ -45,11 +45,11 @@ def is_folder(path):
 def status(path):
     """Returns the `Status` of a file or folder."""
     if not is_remote(path):
-        found = os.stat(path)
-        return Status(found.st_size, found.st_mtime_ns, os.path.isdir(path))
+        stat = os.stat(path)
+        return Status(stat.st_size, stat.st_mtime_ns, os.path.isdir(path))
     with _missing_as_in_python(path):
-        found = _gfile().stat(path)
-    return Status(found.length, found.mtime_nsec, found.is_directory)
+        stat = _gfile().stat(path)
+    return Status(stat.length, stat.mtime_nsec, stat.is_directory)
 
 
 def size(path):
@@ -76,15 +76,15 @@ def find_files(folder, endings):
 
     Names that begin with a dot are skipped. Links to folders are followed, except from inside the linked folder.
     """
-    found, above = [], {folder: [_real(folder)]}  # real paths of the folder and of its parent folders
+    paths, above = [], {folder: [_real(folder)]}  # real paths of the folder and of its parent folders
     with translated(folder):
         for where, folders, names in walk(folder):
             way = above.get(where, [])
             inside = {name: _real(os.path.join(where, name)) for name in folders if not name.startswith(".")}
             folders[:] = [name for name in folders if name in inside and inside[name] not in way]
             above |= {os.path.join(where, name): [*way, inside[name]] for name in folders}
-            found += [os.path.join(where, name) for name in names if not name.startswith(".")]
-    return sorted(path for path in found if path.lower().endswith(tuple(endings)))
+            paths += [os.path.join(where, name) for name in names if not name.startswith(".")]
+    return sorted(path for path in paths if path.lower().endswith(tuple(endings)))
 
 
 def _real(path):

@@ -34,13 +34,13 @@ def check_kinds(folder, of_files=(), of_folders=()):
         of_folders: regular expressions of names that must be folders.
     """
     check_is_no_file(folder)
-    for patterns, is_right, what, expected in (
+    for patterns, is_right, kind, expected in (
         (of_files, lambda path: not is_folder(path), "a folder", "a file to which the command can write"),
         (of_folders, is_folder, "a file", "a folder to which the command can write"),
     ):
         for path in list_files(folder, "|".join(patterns)) if patterns else ():
             if not is_right(path):
-                raise UserError(f"{path}: is {what}. Expected {expected}. Rename it, or choose another folder.")
+                raise UserError(f"{path}: is {kind}. Expected {expected}. Rename it, or choose another folder.")
 
 
 @contextlib.contextmanager
@@ -111,7 +111,7 @@ def write_file(folder, name, data):
 
 
 @contextlib.contextmanager
-def held_lock(path, what):
+def held_lock(path, command):
     """Context manager that creates the folder of the lock file `path` and holds the lock, which is removed afterwards.
 
     On exit, folders that were created for the lock and are still empty are removed as well.
@@ -119,7 +119,7 @@ def held_lock(path, what):
     Args:
         path: str. A remote path is not locked, since remote file systems do not have locks. On a local file system
             without locks, a warning says so.
-        what: str, the subject of the error message, such as "data: another t2t-datagen".
+        command: str, the subject of the error message, such as "data: another t2t-datagen".
 
     Raises:
         UserError: another process holds the lock, or the file cannot be written.
@@ -131,7 +131,7 @@ def held_lock(path, what):
         return
     with _without_new_empty(folder):
         make_folder(folder)
-        with _held_local_lock(path, what):
+        with _held_local_lock(path, command):
             yield
 
 
@@ -151,7 +151,7 @@ def _without_new_empty(folder):
 
 
 @contextlib.contextmanager
-def _held_local_lock(path, what):
+def _held_local_lock(path, command):
     with translated(path, "write"):
         lock = _lock(path)
     if lock is None:
@@ -160,7 +160,8 @@ def _held_local_lock(path, what):
             owner = read_bytes(path)
         owner = owner.decode(errors="replace").strip() or "unknown"
         raise UserError(
-            f"{what} (process {owner}) is using this folder. Wait for the process, stop it, or choose another folder."
+            f"{command} (process {owner}) is using this folder. Wait for the process, stop it, or choose another "
+            "folder."
         )
     try:
         with translated(path, "write"):

@@ -4,27 +4,27 @@ from typing import NamedTuple
 
 
 class Difference(NamedTuple):
-    """A setting whose stored value `there` differs from the requested value `asked`. A missing value is None."""
+    """A setting whose stored value `stored` differs from the requested value `requested`. A missing value is None."""
 
     name: str
-    there: object
-    asked: object
+    stored: object
+    requested: object
 
 
 class Request:
     """Compares the settings that a command requests with the settings of existing results.
 
     Args:
-        asked, there: {name: value}, the requested and the stored settings. A missing name counts as None.
+        requested, stored: {name: value}, the requested and the stored settings. A missing name counts as None.
         names: names to compare, in this order, or None for all names.
 
     Attributes:
         changes: {name: [stored value, requested value]} of the settings that differ.
     """
 
-    def __init__(self, asked, there, names=None):
-        names = {**there, **asked} if names is None else names
-        both = {name: [there.get(name), asked.get(name)] for name in names}
+    def __init__(self, requested, stored, names=None):
+        names = {**stored, **requested} if names is None else names
+        both = {name: [stored.get(name), requested.get(name)] for name in names}
         self.changes = {name: values for name, values in both.items() if values[0] != values[1]}
 
     @property
@@ -34,4 +34,4 @@ class Request:
 
     def difference(self):
         """Formats the differences, such as "num_heads: 4 -> 8, pos: timing -> none", or "" if there are none."""
-        return ", ".join(f"{name}: {there} -> {asked}" for name, (there, asked) in self.changes.items())
+        return ", ".join(f"{name}: {stored} -> {requested}" for name, (stored, requested) in self.changes.items())

@@ -245,13 +245,13 @@ def find(folder, pattern, min_steps=0):
         if not match or int(match[2]) < min_steps:
             continue
         try:
-            found = status(os.path.join(folder, name))
+            file_status = status(os.path.join(folder, name))
         except FileNotFoundError:  # deleted since the folder was listed
             continue
-        if found.is_folder:
+        if file_status.is_folder:
             continue
         step = step_of(match[2], os.path.join(folder, name))
-        file = StepFile(step, os.path.join(folder, match[1]), found.modified_ns / 1e9)
+        file = StepFile(step, os.path.join(folder, match[1]), file_status.modified_ns / 1e9)
         if file.step in files_by_step:
             other = os.path.basename(files_by_step[file.step].path)
             raise UserError(f"{folder}: {other} and {match[1]} both have step {file.step}. Expected one file per step.")

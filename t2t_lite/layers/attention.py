@@ -167,7 +167,7 @@ class MultiHeadAttention(Projections):
             size = shape_of(parts[0][0])[2]
             dropped = [dropped[0][..., :size], dropped[0][..., size:]]
         pairs = zip(dropped, parts, strict=True)
-        outputs = [self.score.mix(self, own, value, [distances]) for own, (_, value, distances) in pairs]
+        outputs = [self.score.mix(self, part, value, [distances]) for part, (_, value, distances) in pairs]
         return sum(outputs[1:], outputs[0]), weights
 
     def attend_sequence(self, query, key, value, visible, training, needs_weights):
@@ -240,10 +240,10 @@ class MultiHeadAttention(Projections):
             compute: int, bytes per number in the compute dtype.
         """
         seen, dropped = keys + context if context else self.pattern.seen(keys), self.dropout_rate > 0
-        of_memory = context / keys if context else 0
-        kept = (2 + of_memory) * self.num_heads * (self.query_size + self.value_size) * compute
-        kept += self.num_heads * seen * (4 + compute * (dropped or compute < 4) + dropped)
-        return kept + self.score.extra_memory(self, seen, compute)
+        memory_share = context / keys if context else 0
+        stored = (2 + memory_share) * self.num_heads * (self.query_size + self.value_size) * compute
+        stored += self.num_heads * seen * (4 + compute * (dropped or compute < 4) + dropped)
+        return stored + self.score.extra_memory(self, seen, compute)
 
     def empty_past(self, batch, slots):
         """Returns an empty `Past` for the start of decoding, with room for `slots` slots (positions times beams)."""

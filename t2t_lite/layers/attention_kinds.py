@@ -63,17 +63,17 @@ def _parts(name):
     Raises:
         ValueError: if a name is unknown, or two words set the same argument.
     """
-    found, table = {}, _table()
+    parts, table = {}, _table()
     for word in str(name).split("+"):
         if word not in table:
             raise ValueError(
                 f"`self_attention` must be one of {', '.join(self_attention_names())}, or a score and a pattern with + "
                 f"between them: received self_attention={name!r}."
             )
-        if (part := table[word]).argument in found or {"class", "score"} <= {*found, part.argument}:
+        if (part := table[word]).argument in parts or {"class", "score"} <= {*parts, part.argument}:
             raise ValueError(f"`self_attention` {name} has two scores or two patterns. Expected at most one of each.")
-        found[part.argument] = part
-    return {argument: found[argument] for argument in _REGISTRIES if argument in found}
+        parts[part.argument] = part
+    return {argument: parts[argument] for argument in _REGISTRIES if argument in parts}
 
 
 def self_attention_names():
@@ -95,17 +95,17 @@ def kinds_of(self_attention, fills=True):
     Raises:
         ValueError: if a name or an option is unknown, or a required option is missing.
     """
-    found = []
+    kinds = []
     for kind in self_attention if isinstance(self_attention, list | tuple) else [self_attention]:
-        name, given = name_and_options(kind)
-        heads = given.pop("pattern", None)
+        name, options_given = name_and_options(kind)
+        heads = options_given.pop("pattern", None)
         name = PLAIN if name is None and heads is not None else name
-        [(name, options)] = named_kinds("self_attention", {"type": name, **given}, own_options, fills)
+        [(name, options)] = named_kinds("self_attention", {"type": name, **options_given}, own_options, fills)
         if heads is not None:
             heads = named_kinds("self_attention", _heads(name, heads), own_options, fills)
             options["pattern"] = [kind_of(*head) for head in heads]
-        found.append((name, options))
-    return found
+        kinds.append((name, options))
+    return kinds
 
 
 def _heads(name, patterns):
@@ -118,16 +118,16 @@ def _heads(name, patterns):
         raise ValueError(f"`self_attention` has pattern={patterns!r}. Expected a list of patterns for groups of heads.")
     if "pattern" in _parts(name):
         raise ValueError(f"`self_attention` {name} has two scores or two patterns. Expected at most one of each.")
-    table, found = _table(), []
+    table, groups = _table(), []
     for kind in patterns:
-        word, given = name_and_options(kind)
+        word, options = name_and_options(kind)
         if word not in table or table[word].argument != "pattern":
             raise ValueError(
                 f"`self_attention` has the pattern {word!r} for some heads, but there is no such pattern. Expected "
                 f"one of {', '.join(Registries.patterns.names())}."
             )
-        found.append(kind_of(table[word].name, given))
-    return found
+        groups.append(kind_of(table[word].name, options))
+    return groups
 
 
 def make_self_attention(self_attention, index, has_order=True, context_class=Context, **options):
@@ -148,15 +148,15 @@ def make_self_attention(self_attention, index, has_order=True, context_class=Con
         ValueError: see `kinds_of`; also if the kind needs a decoder or a different class of context.
     """
     kinds = kinds_of(self_attention)
-    name, own = kinds[index % len(kinds)]
-    parts, patterns = _parts(name), own.pop("pattern", [])
+    name, kind_options = kinds[index % len(kinds)]
+    parts, patterns = _parts(name), kind_options.pop("pattern", [])
     made_by = parts.pop("class").made_by if "class" in parts else MultiHeadAttention
     if not issubclass(context_class, made_by.context_class):
         raise ValueError(f"`self_attention` {name} {made_by.context_class.lack}")
-    of_kinds = {a: kind_of(part.name, {n: own.pop(n) for n in part.options()}) for a, part in parts.items()}
+    made_kinds = {a: kind_of(part.name, {n: kind_options.pop(n) for n in part.options()}) for a, part in parts.items()}
     if patterns:
-        of_kinds["pattern"] = patterns
-    for pattern in patterns or [of_kinds.get("pattern", "full")]:
+        made_kinds["pattern"] = patterns
+    for pattern in patterns or [made_kinds.get("pattern", "full")]:
         word, _ = name_and_options(pattern)
         if Registries.patterns.get(word).needs_order and not has_order:
             raise ValueError(
@@ -164,7 +164,7 @@ def make_self_attention(self_attention, index, has_order=True, context_class=Con
                 "pattern. Expected a decoder-only model, or another pattern."
             )
     try:
-        return made_by(**own, **of_kinds, **options)
+        return made_by(**kind_options, **made_kinds, **options)
     except ValueError as error:
         text = re.sub("`(pattern|score)`", "`self_attention`", str(error))
         begin = "" if "`self_attention`" in text else f"`self_attention` {name}: "

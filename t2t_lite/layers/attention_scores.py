@@ -88,8 +88,8 @@ class RelativeScore(AttentionScore):
         output = super().mix(layer, weights, value, distances)
         if layer.value_table is None:
             return output
-        for run, own in zip(distances, split_by_run(weights, distances), strict=True):
-            output = output + self.sums(self.rows(layer, layer.value_table), own, value.dtype, run)
+        for run, run_weights in zip(distances, split_by_run(weights, distances), strict=True):
+            output = output + self.sums(self.rows(layer, layer.value_table), run_weights, value.dtype, run)
         return output
 
     def rows(self, layer, table):

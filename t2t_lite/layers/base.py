@@ -15,7 +15,7 @@ _BY_KERAS = frozenset(inspect.signature(keras.layers.Layer.__init__).parameters)
 _TAKEN_AS_CONFIGS = ("initializer", "activation")  # arguments whose names end in one of these words are serialized
 _ON_REQUEST = ("return_attention_scores", "return_hidden_states")
 GATED = "swiglu"  # needs a third matrix, so it is not a function of one tensor
-_OWN = {
+_ACTIVATIONS = {
     "relu": ops.relu,
     "gelu": functools.partial(ops.gelu, approximate=False),
     "gelu_tanh": functools.partial(ops.gelu, approximate=True),
@@ -64,7 +64,7 @@ class Layer(keras.layers.Layer):
     def from_config(cls, config):
         """Creates the layer from a configuration, including the layers among its arguments."""
         names = {name for base in cls.__mro__ for name in getattr(vars(base).get("__init__"), "recorded", ())}
-        return super().from_config({n: _made(value, n) if n in names else value for n, value in config.items()})
+        return super().from_config({n: _deserialized(value, n) if n in names else value for n, value in config.items()})
 
     def compute_output_shape(self, input_shape=None, *others, **named):
         """Returns the shape of the first input. Override this method if the output has a different shape.
@@ -127,9 +127,9 @@ class Layer(keras.layers.Layer):
                 frozen.append(path)
             if getattr(part, "lora_enabled", False):
                 lora[path] = part.lora_rank, part.lora_alpha
-        own = {"frozen": frozen, "lora": lora, "frozen_weights": weights}
-        own = {name: value for name, value in own.items() if value}
-        return {**(super().get_build_config() or {}), **own} if own else super().get_build_config()
+        extras = {"frozen": frozen, "lora": lora, "frozen_weights": weights}
+        extras = {name: value for name, value in extras.items() if value}
+        return {**(super().get_build_config() or {}), **extras} if extras else super().get_build_config()
 
     def build_from_config(self, config):
         """Builds the layer, then restores the LoRA and the frozen state of its sublayers."""
@@ -195,18 +195,18 @@ def _recording(init):
     @functools.wraps(init)
     def recording(self, *args, **kwargs):
         try:
-            given = signature.bind(self, *args, **kwargs)
+            bound = signature.bind(self, *args, **kwargs)
         except TypeError:
             return init(self, *args, **kwargs)  # the constructor raises a clearer error
         # Not `self._arguments = …`, because Keras would track the layers in the dict a second time.
-        own, is_first, is_set = vars(self), "_arguments" not in vars(self), {*given.arguments}
+        own, is_first, is_set = vars(self), "_arguments" not in vars(self), {*bound.arguments}
         if is_first:
             has_more = any(p.kind is p.VAR_POSITIONAL and p.name in is_set for p in parameters)  # of unknown names
             # Frozen sets, because Keras searches sets for layers to save.
             own.update(_arguments={}, _chosen=frozenset(), _received=None if has_more else frozenset(kwargs))
-        given.apply_defaults()
+        bound.apply_defaults()
         new = [name for name in names if name not in own["_arguments"]]
-        own["_arguments"].update({name: given.arguments[name] for name in new})
+        own["_arguments"].update({name: bound.arguments[name] for name in new})
         if not is_first and own["_received"] is not None:
             own["_chosen"] |= is_set.intersection(new) - own["_received"]
         return init(self, *args, **kwargs)
@@ -215,10 +215,10 @@ def _recording(init):
     return recording
 
 
-def _made(config, name):
+def _deserialized(config, name):
     """Deserializes one argument: layers are created here, but initializers only where they are used."""
     if isinstance(config, list):
-        return [_made(each, name) for each in config]
+        return [_deserialized(item, name) for item in config]
     if isinstance(config, dict) and {"class_name", "config"} <= config.keys() and not name.endswith(_TAKEN_AS_CONFIGS):
         return keras.saving.deserialize_keras_object(config)
     return config
@@ -244,8 +244,8 @@ def activation_function(identifier, argument="activation"):
     Raises:
         ValueError: if Keras does not know the activation.
     """
-    if isinstance(identifier, str) and identifier in _OWN:
-        return _OWN[identifier]
+    if isinstance(identifier, str) and identifier in _ACTIVATIONS:
+        return _ACTIVATIONS[identifier]
     try:
         return keras.activations.get(identifier)
     except (ValueError, TypeError) as error:
@@ -274,16 +274,16 @@ def matrix_initializer(name, gain):
     """
     if (name, gain) == ("uniform_unit_scaling", 1.0):
         return GLOROT
-    made = {
+    initializers = {
         "uniform_unit_scaling": lambda: keras.initializers.VarianceScaling(gain, "fan_avg", "uniform"),
         "normal_unit_scaling": lambda: keras.initializers.VarianceScaling(gain, "fan_avg", "truncated_normal"),
         "uniform": lambda: keras.initializers.RandomUniform(-0.1 * gain, 0.1 * gain),
         "normal": lambda: keras.initializers.RandomNormal(stddev=gain),  # not in tensor2tensor; used by BERT and GPT-2
         "orthogonal": lambda: Orthogonal(gain),
     }
-    if name not in made:
-        raise ValueError(f"`initializer` must be one of {', '.join(made)}: received initializer={name!r}.")
-    return made[name]()
+    if name not in initializers:
+        raise ValueError(f"`initializer` must be one of {', '.join(initializers)}: received initializer={name!r}.")
+    return initializers[name]()
 
 
 @keras.saving.register_keras_serializable("t2t_lite")
@@ -331,7 +331,7 @@ def dense_initializers(initializers, is_output):
 def config_of(value):
     """Serializes an argument for `get_config` as a number, string, name of a Keras function, or dict."""
     if isinstance(value, list | tuple):
-        return [config_of(each) for each in value]
+        return [config_of(item) for item in value]
     if inspect.isclass(value) and issubclass(value, keras.initializers.Initializer):
         value = value()  # Keras' layers accept a class in place of an instance
     if isinstance(value, keras.Layer | keras.initializers.Initializer):

@@ -124,15 +124,15 @@ class Past(NamedTuple):
         places = ops.expand_dims(ops.clip(steps, 0, slots // beams - 1) * beams, 2) + ops.arange(beams, dtype="int32")
         places = ops.reshape(places, (-1, shape_of(positions)[1] * beams))
         mask = None if mask is None else ops.broadcast_to(mask, (*shape_of(mask)[:3], prompts + slots))
-        of_steps = (ops.repeat(x, beams, -1) for x in (positions - at, seen & ops.expand_dims(steps >= 0, 1)))
-        picked = [_picked(self, places, *of_steps, mask, prompts)]
+        step_parts = (ops.repeat(x, beams, -1) for x in (positions - at, seen & ops.expand_dims(steps >= 0, 1)))
+        picked = [_picked(self, places, *step_parts, mask, prompts)]
         if self.prompt:
             places = ops.clip(positions, 0, ops.maximum(prompts - 1, 0))
             # If all prompts are empty, there is nothing to gather.
             width = shape_of(positions)[1] * at_most(prompts, 1)
             in_prompt = seen & ops.expand_dims(steps < 0, 1)
-            of_prompt = (x[..., :width] for x in (places, positions - at, in_prompt))
-            picked.insert(0, _picked(self.prompt, *of_prompt, mask, 0))
+            prompt_parts = (x[..., :width] for x in (places, positions - at, in_prompt))
+            picked.insert(0, _picked(self.prompt, *prompt_parts, mask, 0))
         parts, masks = zip(*picked, strict=True)
         return [*parts], masks[0] if len(masks) == 1 else ops.concatenate(masks, axis=3)
 
@@ -155,8 +155,8 @@ def gathered(x, places):
     """Selects the positions `places`, int32 [B, N], of each row along axis S: [B, A, S, size] -> [B, A, N, size]."""
     batch, inner, count, size = shape_of(x)
     first = ops.reshape(ops.arange(batch * inner, dtype="int32") * count, (batch, inner, 1))
-    taken = ops.take(ops.reshape(x, (batch * inner * count, size)), first + ops.expand_dims(places, 1), axis=0)
-    return ops.reshape(taken, (batch, inner, shape_of(places)[1], size))  # not -1, because JAX needs the size if N is 0
+    rows = ops.take(ops.reshape(x, (batch * inner * count, size)), first + ops.expand_dims(places, 1), axis=0)
+    return ops.reshape(rows, (batch, inner, shape_of(places)[1], size))  # not -1, because JAX needs the size if N is 0
 
 
 def new_ancestry(batch, beam_size, max_length):
@@ -175,10 +175,10 @@ def see_ancestors(ancestry, position):
         (the updated table, mask), where the mask is bool [B, K, T * K], True where beam k sees a slot.
     """
     batch, beam, length = shape_of(ancestry)
-    own, steps = ops.cast(ops.arange(beam, dtype="int32"), ancestry.dtype), ops.arange(length, dtype="int32")
-    ancestry = ops.where(steps == position, ops.expand_dims(own, 1), ancestry)
+    beams, steps = ops.cast(ops.arange(beam, dtype="int32"), ancestry.dtype), ops.arange(length, dtype="int32")
+    ancestry = ops.where(steps == position, ops.expand_dims(beams, 1), ancestry)
     # Beam k sees slot (p, j) if beam j is its ancestor at position p, and p is not in the future.
-    mask = (ops.expand_dims(ancestry, -1) == own) & ops.expand_dims(steps <= position, 1)
+    mask = (ops.expand_dims(ancestry, -1) == beams) & ops.expand_dims(steps <= position, 1)
     return ancestry, ops.reshape(mask, (batch, beam, length * beam))
 
 

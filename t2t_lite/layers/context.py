@@ -37,8 +37,8 @@ class Results:
 
     def update(self, tensors):
         """Adds all results in `{name: list of tensors}`."""
-        for name, each in tensors.items():
-            self.tensors.setdefault(name, []).extend(each)
+        for name, values in tensors.items():
+            self.tensors.setdefault(name, []).extend(values)
 
     def each(self, name):
         """Returns the tensors added under a name, in order."""
@@ -126,9 +126,9 @@ class Context:
         places = [i for i, leaf in enumerate(leaves) if "float" in str(getattr(leaf, "dtype", ""))]
 
         def joined(floats, results):
-            given = dict(zip(places, floats, strict=True))
-            own = tree.pack_sequence_as(values, [given.get(i, leaf) for i, leaf in enumerate(leaves)])
-            return type(self)(**own, results=results)
+            replaced = dict(zip(places, floats, strict=True))
+            fields = tree.pack_sequence_as(values, [replaced.get(i, leaf) for i, leaf in enumerate(leaves)])
+            return type(self)(**fields, results=results)
 
         return [leaves[i] for i in places], joined
 

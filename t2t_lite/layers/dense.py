@@ -130,12 +130,12 @@ class Projections(FileCheck, Layer):
         heads = int(store[_HEADS][0]) if _HEADS in list(store.keys()) else self.num_heads
         if heads == self.num_heads:
             return None
-        own = self.num_heads
-        return ValueError(f"{self.path}: the file has the weights of a layer with num_heads={heads} (here {own}).")
+        here = self.num_heads
+        return ValueError(f"{self.path}: the file has the weights of a layer with num_heads={heads} (here {here}).")
 
     def _add_projection(self, role, input_size, output_size):
-        own = dense_initializers(self.initializers, role == "output") | {"name": f"{role}_projection"}
-        dense = Dense(output_size, use_bias=self.use_bias, dtype=self.dtype_policy, **own)
+        options = dense_initializers(self.initializers, role == "output") | {"name": f"{role}_projection"}
+        dense = Dense(output_size, use_bias=self.use_bias, dtype=self.dtype_policy, **options)
         dense.build((None, input_size))
         setattr(self, f"{role}_projection", dense)
 

@@ -182,7 +182,7 @@ class ScopedSeed(keras.random.SeedGenerator):
     def next(self, ordered=True):
         """Returns the next seed, a tensor of shape [2]."""
         if id(self) in _scope.drawn:
-            return _of_part(_scope.drawn[id(self)])
+            return _seed_of_part(_scope.drawn[id(self)])
         if _scope.words is None:
             return super().next(ordered)
         batch_index, run_seed = _scope.words
@@ -195,10 +195,10 @@ class ScopedSeed(keras.random.SeedGenerator):
         # TensorFlow's random operations read their seeds on the host, where int32 is computed. Keras' int64 would be
         # computed on a GPU, and each dropout would wait for a copy to the host.
         dtype = "int32" if keras.backend.backend() == "tensorflow" else self.state.dtype
-        return _of_part(ops.stack([ops.cast(word, dtype) for word in (batch_index, layer_word)]))
+        return _seed_of_part(ops.stack([ops.cast(word, dtype) for word in (batch_index, layer_word)]))
 
 
-def _of_part(seed):
+def _seed_of_part(seed):
     """Returns the seed for the current part, which differs in the upper bits of the second word, of 31 bits."""
     if not _scope.part:
         return seed

@@ -42,9 +42,9 @@ class MaskedIdsHead(Layer):
         self.size = size
         check_positive(epsilon=epsilon)
         self.activation = activation_function(activation)
-        own = {"dtype": self.dtype_policy}
-        self.dense = Dense(size, kernel_initializer=own_initializer(kernel_initializer), name="dense", **own)
-        self.norm = LayerNormalization(epsilon=epsilon, name="norm", **own)
+        common = {"dtype": self.dtype_policy}
+        self.dense = Dense(size, kernel_initializer=own_initializer(kernel_initializer), name="dense", **common)
+        self.norm = LayerNormalization(epsilon=epsilon, name="norm", **common)
 
     def build(self, input_shape):
         """Creates the weights for inputs [..., hidden]."""
@@ -91,8 +91,8 @@ class ClassHead(Layer):
         self.dense = self._dense(num_classes, name="dense")
 
     def _dense(self, size, **options):
-        own = own_initializer(self.kernel_initializer)
-        return Dense(size, kernel_initializer=own, dtype=self.dtype_policy, **options)
+        initializer = own_initializer(self.kernel_initializer)
+        return Dense(size, kernel_initializer=initializer, dtype=self.dtype_policy, **options)
 
     def build(self, input_shape):
         """Creates the weights for inputs [..., hidden]."""
@@ -128,8 +128,8 @@ class SpanHead(Layer):
     def __init__(self, kernel_initializer: Initializer = "glorot_uniform", **kwargs):
         super().__init__(**kwargs)
         self.input_spec = keras.InputSpec(ndim=3)
-        own = {"kernel_initializer": own_initializer(kernel_initializer), "dtype": self.dtype_policy}
-        self.dense = Dense(2, name="dense", **own)
+        common = {"kernel_initializer": own_initializer(kernel_initializer), "dtype": self.dtype_policy}
+        self.dense = Dense(2, name="dense", **common)
 
     def build(self, inputs_shape):
         """Creates the weights for inputs [B, T, hidden]."""

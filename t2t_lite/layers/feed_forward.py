@@ -70,8 +70,8 @@ class FeedForward(Layer):
         if self.activation == GATED:
             sizes["gate"] = (hidden_size, self.filter_size)
         for name, (inputs, outputs) in sizes.items():
-            own = dense_initializers(self.initializers, name == "outer")
-            dense = Dense(outputs, dtype=self.dtype_policy, name=name, **own)
+            initializers = dense_initializers(self.initializers, name == "outer")
+            dense = Dense(outputs, dtype=self.dtype_policy, name=name, **initializers)
             dense.build((None, inputs))
             setattr(self, name, dense)
         self.dropout = Dropout(self.dropout_rate, dtype=self.dtype_policy, name="dropout")
@@ -113,8 +113,8 @@ def make_feed_forward(feed_forward, index, **options):
         ValueError: see `kinds_of`.
     """
     kinds = kinds_of(feed_forward)
-    name, own = kinds[index % len(kinds)]
-    return Registries.feed_forwards.get(name)(**own, **options)
+    name, kind_options = kinds[index % len(kinds)]
+    return Registries.feed_forwards.get(name)(**kind_options, **options)
 
 
 def own_options(name):

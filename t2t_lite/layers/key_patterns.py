@@ -99,8 +99,8 @@ class Pattern(Kind):
         if type(self).visible is Pattern.visible:
             return merged
         i, j = ops.arange(queries, dtype="int32") + visible.first, ops.arange(keys, dtype="int32")
-        own = self.visible(ops.expand_dims(i, 1), j, end_of(visible.keys, keys), visible.causal)
-        return merged if own is None else own if merged is None else ops.logical_and(own, merged)
+        allowed = self.visible(ops.expand_dims(i, 1), j, end_of(visible.keys, keys), visible.causal)
+        return merged if allowed is None else allowed if merged is None else ops.logical_and(allowed, merged)
 
     def read(self, past, beams, step, mask):
         """Returns (parts, mask) for one decoding step: see `Past.parts` and `MultiHeadAttention.attend_cached`."""
@@ -234,11 +234,11 @@ class HeadPatterns(Pattern):
         """Returns a mask of the keys that each head sees, bool [B or 1, heads, T, S]; see `Pattern.visible`."""
         everything, seen = (i >= i) & (j >= j) & (end >= end), []
         for pattern in self.patterns:
-            own = pattern.visible(i, j, end, causal)
-            own = everything if own is None else ops.logical_and(everything, own)
-            for _ in range(4 - len(own.shape)):
-                own = ops.expand_dims(own, 0)
-            seen += [own] * self.heads_each
+            mask = pattern.visible(i, j, end, causal)
+            mask = everything if mask is None else ops.logical_and(everything, mask)
+            for _ in range(4 - len(mask.shape)):
+                mask = ops.expand_dims(mask, 0)
+            seen += [mask] * self.heads_each
         return ops.concatenate(seen, axis=1)
 
     def attend(self, layer, query, key, value, visible, training):
@@ -248,11 +248,11 @@ class HeadPatterns(Pattern):
         if not any(parts):
             return None
         end, outputs = end_of(visible.keys, length), []
-        for n, (pattern, own) in enumerate(zip(self.patterns, parts, strict=True)):
+        for n, (pattern, mine) in enumerate(zip(self.patterns, parts, strict=True)):
             group = _HeadGroup(layer, slice(n * self.heads_each, (n + 1) * self.heads_each), layer.head_dropouts[n])
-            own = own or [whole_part(pattern.mask(visible, length, length))]
+            mine = mine or [whole_part(pattern.mask(visible, length, length))]
             heads = (x[:, group.heads] for x in (query, key, value))
-            outputs.append(attend_in_parts(group, own, *heads, visible.keys, end, training))
+            outputs.append(attend_in_parts(group, mine, *heads, visible.keys, end, training))
         return ops.concatenate(outputs, axis=1)
 
     def read(self, past, beams, step, mask):
@@ -263,8 +263,8 @@ class HeadPatterns(Pattern):
         columns = [ops.broadcast_to(positions, (rows, shape_of(positions)[1])) for positions, _ in read]
         seen = []
         for n, (_, own) in enumerate(read):
-            of_all = [own if other == n else ops.zeros_like(own) for other in range(len(read))]
-            seen.append(ops.stack([x for x in of_all for _ in range(self.heads_each)], axis=1))
+            masks = [own if other == n else ops.zeros_like(own) for other in range(len(read))]
+            seen.append(ops.stack([x for x in masks for _ in range(self.heads_each)], axis=1))
         seen = [ops.broadcast_to(x, (rows, *shape_of(x)[1:])) for x in seen]
         return past.near(ops.concatenate(columns, axis=1), ops.concatenate(seen, axis=2), at, beams, mask)
 

@@ -30,7 +30,7 @@ class Kind:
 def added_options(cls, base):
     """Returns {option: default} for the constructor arguments that a class has in addition to those of `base`."""
     # Of `__init__`, because Python 3.11.2 takes the signature of a class without its own from Keras' `__new__`.
-    known, parameters = (inspect.signature(each.__init__).parameters for each in (base, cls))
+    known, parameters = (inspect.signature(cls_or_base.__init__).parameters for cls_or_base in (base, cls))
     return {p.name: p.default for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD and p.name not in known}
 
 
@@ -40,12 +40,12 @@ def make_kind(argument, value, registry):
     Raises:
         ValueError: if a name or option is unknown, or a required option is missing or out of range.
     """
-    name, given = name_and_options(value, argument)
+    name, options = name_and_options(value, argument)
     if name not in registry:
         raise ValueError(f"`{argument}` must be one of {', '.join(registry.names())}: received {argument}={name!r}.")
     kind = registry.get(name)
-    check_options(argument, name, kind.options(), given)
-    return kind(**given)
+    check_options(argument, name, kind.options(), options)
+    return kind(**options)
 
 
 def name_and_options(kind, argument="self_attention"):
@@ -58,14 +58,14 @@ def name_and_options(kind, argument="self_attention"):
     """
     if not isinstance(kind, str | dict):
         raise ValueError(f"`{argument}` must be a name, or a dict of 'type' and options: received {kind!r}.")
-    given = {"type": kind} if isinstance(kind, str) else dict(kind)
-    return given.pop("type", None), given
+    options = {"type": kind} if isinstance(kind, str) else dict(kind)
+    return options.pop("type", None), options
 
 
-def check_options(argument, name, options, given):
+def check_options(argument, name, options, values):
     """Raises `ValueError` if a kind has an unknown option, or lacks a required option."""
-    if given.keys() - options.keys() or inspect.Parameter.empty in {**options, **given}.values():
-        raise ValueError(f"`{argument}` {name} has the options {[*options]}: received {given}.")
+    if values.keys() - options.keys() or inspect.Parameter.empty in {**options, **values}.values():
+        raise ValueError(f"`{argument}` {name} has the options {[*options]}: received {values}.")
 
 
 def named_kinds(argument, value, own_options, fills=True):
@@ -82,13 +82,13 @@ def named_kinds(argument, value, own_options, fills=True):
     Raises:
         ValueError: if an option is unknown or missing; also errors from `own_options`.
     """
-    found = []
+    kinds = []
     for kind in value if isinstance(value, list | tuple) else [value]:
-        name, given = name_and_options(kind, argument)
+        name, chosen = name_and_options(kind, argument)
         options = own_options(str(kind) if name is None else name)
-        check_options(argument, name, options if fills else dict.fromkeys(options), given)
-        found.append((name, {**options, **given} if fills else given))
-    return found
+        check_options(argument, name, options if fills else dict.fromkeys(options), chosen)
+        kinds.append((name, {**options, **chosen} if fills else chosen))
+    return kinds
 
 
 def kind_of(name, options):
@@ -154,11 +154,11 @@ def _joined(text, groups):
     """
     names, joined = [], {}
     for group in groups:
-        own = group[0] if len(group) == 1 else {"pattern": group}
-        names += [own.pop("type")] if "type" in own else []
-        if twice := own.keys() & joined.keys():
+        part = group[0] if len(group) == 1 else {"pattern": group}
+        names += [part.pop("type")] if "type" in part else []
+        if twice := part.keys() & joined.keys():
             raise ValueError(f"{text}: {min(twice)} is given twice for one kind. Expected at most once.")
-        joined |= own
+        joined |= part
     return {"type": "+".join(names), **joined} if names else joined
 
 
@@ -191,8 +191,8 @@ def _options(text, word, brackets):
 def spell_kind(kind, of_hparams):
     """Formats a kind as text for `read_kinds`, with the options that differ from `of_hparams`, {option: value}."""
     spelled = []
-    for word, own in words_of(kind):
-        others = ";".join(f"{option}={value}" for option, value in own.items() if of_hparams[option] != value)
+    for word, options in words_of(kind):
+        others = ";".join(f"{option}={value}" for option, value in options.items() if of_hparams[option] != value)
         spelled.append(f"{word}({others})" if others else word)
     *heads, last = spelled
     if heads and last == "dot_product":

@@ -54,13 +54,13 @@ def check_masks(**masks):
             continue
         mask = mask if hasattr(mask, "dtype") else np.asarray(mask)
         dtype = keras.backend.standardize_dtype(mask.dtype)
-        found = f"is of dtype {dtype}" if "float" in dtype else ""
+        fault = f"is of dtype {dtype}" if "float" in dtype else ""
         if "int" in dtype:
             low, high = known_range(mask) or (0, 1)
-            found = f"holds numbers from {low} to {high}" if low < 0 or high > 1 else ""
-        if found:
+            fault = f"holds numbers from {low} to {high}" if low < 0 or high > 1 else ""
+        if fault:
             raise ValueError(
-                f"`{name}` {found}: expected bool, True where visible. Convert an additive mask (zeros and "
+                f"`{name}` {fault}: expected bool, True where visible. Convert an additive mask (zeros and "
                 f"large negative numbers) with {name} == 0, and a mask of zeros and ones with {name} == 1."
             )
 
@@ -205,14 +205,14 @@ def visible_keys(shape, attention_mask, causal, value_mask=None, key_mask=None, 
 def _padding_mask(mask, shape):
     """Casts the mask of keys or values to bool [B, S]; raises `ValueError` if it does not fit scores of `shape`."""
     mask = ops.cast(mask, "bool")
-    expected, found = (shape[0], shape[3]), tuple(mask.shape)
-    if len(found) != 2 or not all(n is None or _fits(n, size) for n, size in zip(found, expected, strict=True)):
+    expected, sizes = (shape[0], shape[3]), tuple(mask.shape)
+    if len(sizes) != 2 or not all(n is None or _fits(n, size) for n, size in zip(sizes, expected, strict=True)):
         raise ValueError(
-            f"The mask of a sequence must be [B, S], with B, S = {_sizes(expected)}: received {_sizes(found)}. Pass a "
+            f"The mask of a sequence must be [B, S], with B, S = {_sizes(expected)}: received {_sizes(sizes)}. Pass a "
             "mask [B, T, S], with T queries, as `attention_mask`."
         )
     # A size of 1 is broadcast here, because blocks and contexts need one column per key.
-    return ops.broadcast_to(mask, (shape_of(mask)[0], shape[3])) if found[1] == 1 else mask
+    return ops.broadcast_to(mask, (shape_of(mask)[0], shape[3])) if sizes[1] == 1 else mask
 
 
 def _fits(size, expected):
@@ -233,19 +233,20 @@ def _dense_mask(mask, shape):
     check_masks(attention_mask=mask)
     mask = ops.cast(mask, "bool")
     batch, _, queries, keys = shape
-    expected, found = {2: shape[2:], 3: (batch, queries, keys), 4: shape}.get(len(mask.shape), ()), mask.shape
+    expected, shape_of_mask = {2: shape[2:], 3: (batch, queries, keys), 4: shape}.get(len(mask.shape), ()), mask.shape
 
     def fits(size, wanted):
         # The unknown size in a mask [None, S] is the batch size if the queries' length is known.
-        return (size is None and len(found) > 2) or _fits(size, wanted)
+        return (size is None and len(shape_of_mask) > 2) or _fits(size, wanted)
 
-    if not expected or not all(map(fits, found, expected)):
+    if not expected or not all(map(fits, shape_of_mask, expected)):
         raise ValueError(
             f"`attention_mask` must be [T, S], [B, T, S] or [B, heads, T, S], with B, heads, T, S = {_sizes(shape)}: "
-            f"received {_sizes(found)}. Pass a padding mask [B, S] as [B, 1, S]: attention_mask=mask[:, None, :]."
+            f"received {_sizes(shape_of_mask)}. Pass a padding mask [B, S] as [B, 1, S]: "
+            "attention_mask=mask[:, None, :]."
         )
-    mask = ops.expand_dims(mask, 0) if len(found) == 2 else mask
-    return ops.expand_dims(mask, 1) if len(found) < 4 else mask
+    mask = ops.expand_dims(mask, 0) if len(shape_of_mask) == 2 else mask
+    return ops.expand_dims(mask, 1) if len(shape_of_mask) < 4 else mask
 
 
 def _sizes(shape):

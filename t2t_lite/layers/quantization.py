@@ -59,22 +59,22 @@ def policy_config(layer):
     Raises:
         ValueError: if a layer was quantized with custom quantizers, which a dtype policy cannot express.
     """
-    found, above = {}, (layer.path or "").rpartition("/")[0]
+    policies, above = {}, (layer.path or "").rpartition("/")[0]
     for part in layer._flatten_layers(include_self=False):
         if part.quantization_mode:
             _check_quantizers(part)
             # Replaces the map that the layer was loaded with, because with a map, Keras layers do not save scales (as
             # of 3.15).
             part._dtype_policy = own_policy(part)
-            found[part.path.removeprefix(f"{above}/") if above else part.path] = own_policy(part)
-    if not found:
+            policies[part.path.removeprefix(f"{above}/") if above else part.path] = own_policy(part)
+    if not policies:
         return {}
     # Not `serialize`, which identifies objects by id(): later policies may reuse the id() of these temporary policies.
     return {
         "dtype": {
             "module": __name__,
             "class_name": "PartPolicies",
-            "config": PartPolicies(own_policy(layer).name, found).get_config(),
+            "config": PartPolicies(own_policy(layer).name, policies).get_config(),
             "registered_name": "t2t_lite>PartPolicies",
         }
     }
@@ -84,8 +84,8 @@ def _check_quantizers(layer):
     config = getattr(layer, "quantization_config", None)
     if config is None or config.mode not in TABLE_MODES:
         return
-    given, usual = config.activation_quantizer, type(config)().activation_quantizer
-    same = (given and given.get_config()) == (usual and usual.get_config())
+    quantizer, usual = config.activation_quantizer, type(config)().activation_quantizer
+    same = (quantizer and quantizer.get_config()) == (usual and usual.get_config())
     if config.weight_quantizer is not None or not same:
         raise ValueError(
             f"{layer.path} has custom quantizers, which the configuration of its parent layer cannot record. To save "

@@ -117,9 +117,9 @@ class TransformerStack(Layer):
             with the attention weights of each layer. `return_hidden_states` adds a list of the stack's inputs followed
             by each layer's output, all [B, T, hidden].
         """
-        given = {"attention_mask": attention_mask, "memory_mask": memory_mask}
-        given["mask"] = inputs_mask if mask is None else mask
-        options = {name: value for name, value in given.items() if value is not None}
+        masks = {"attention_mask": attention_mask, "memory_mask": memory_mask}
+        masks["mask"] = inputs_mask if mask is None else mask
+        options = {name: value for name, value in masks.items() if value is not None}
         options |= {"return_attention_scores": return_attention_scores, "training": training}
         if context is None and training and self.has_costs:
             nonpadding = options.get("mask", ops.ones(shape_of(inputs)[:2], "bool"))
@@ -140,9 +140,9 @@ class TransformerStack(Layer):
     def _transform(self, x, layers, contexts, first, memory, options):
         """Runs `layers`, which begin at the index `first` of the stack; returns (output, attention weights, states)."""
         scores, states, memories = [], [], () if memory is None else (memory,)
-        for i, (layer, own) in enumerate(zip(layers, contexts, strict=True), first):
+        for i, (layer, layer_context) in enumerate(zip(layers, contexts, strict=True), first):
             call = self.layers[:i].count(layer)  # the number of earlier occurrences of this layer
-            output = self._run(layer, call, options, own, x, *memories)
+            output = self._run(layer, call, options, layer_context, x, *memories)
             x, *rest = output if isinstance(output, tuple) else (output,)
             x = ops.cast(x, self.compute_dtype)  # because a layer may have a different dtype policy
             scores += rest
@@ -150,32 +150,32 @@ class TransformerStack(Layer):
         return x, scores, states
 
     def _run(self, layer, call, options, context, *hidden):
-        given = {} if context is None else context.handed_to(layer)
+        from_context = {} if context is None else context.handed_to(layer)
         if not (self.recompute and options["training"]):
             with repeated_call(call):
-                return layer(*hidden, **options, **given)
+                return layer(*hidden, **options, **from_context)
         with repeated_call(call):
             seeds = drawn_seeds(layer)
         parts = layer._flatten_layers()
         _refuse(filter(has_own_generator, parts), "has a stateful random generator and would sample different numbers")
 
         # Gradients flow only through arguments and outputs, not through tensors that a function captures or stores.
-        floats, joined = context.separated() if given else ([], None)
+        floats, joined = context.separated() if from_context else ([], None)
         runs = itertools.count()
 
         def run(*tensors):
             results = Results()
-            own = {"context": joined(tensors[len(hidden) :], results)} if given else {}
+            from_context_of_run = {"context": joined(tensors[len(hidden) :], results)} if from_context else {}
             # Weights that a layer updates, such as moving averages, keep their values when the layer is recomputed.
             updates = keras.StatelessScope() if next(runs) else contextlib.nullcontext()
             with seeds, updates:  # inside the function that is recomputed for the gradient
-                output = layer(*tensors[: len(hidden)], **options, **own)
+                output = layer(*tensors[: len(hidden)], **options, **from_context_of_run)
             adding = (part for part in parts if part._get_own_losses())
             _refuse(adding, "calls add_loss or has an activity_regularizer, whose gradient would be lost")
             return output, results.tensors
 
         output, results = keras.remat(run)(*hidden, *floats)
-        if given:
+        if from_context:
             context.results.update(results)
         return output
 
@@ -194,8 +194,8 @@ class TransformerStack(Layer):
         """Creates the stack and its layers from a configuration."""
         config = dict(config)
         if "layers" in config:
-            made = keras.saving.deserialize_keras_object(config["layers"])
-            config["layers"] = [made[place] for place in config.pop("order", range(len(made)))]
+            layers = keras.saving.deserialize_keras_object(config["layers"])
+            config["layers"] = [layers[place] for place in config.pop("order", range(len(layers)))]
         return super().from_config(config)
 
 

@@ -87,12 +87,12 @@ class TokenEmbedding(Layer):
         if self.block_size == -1:  # -1 means one block per row in Keras' dtype policies
             self.block_size = None
         packed, blocks = (size, 1) if mode == "int8" else (-(-size // 2), -(-size // (self.block_size or size)))
-        own = {"initializer": "zeros", "trainable": False}
-        self.embeddings = self.add_weight(name="embeddings", shape=(rows, packed), dtype="int8", **own)
-        self.scale_of_rows = self.add_weight(name="scale", shape=(rows, blocks), **own)
+        common = {"initializer": "zeros", "trainable": False}
+        self.embeddings = self.add_weight(name="embeddings", shape=(rows, packed), dtype="int8", **common)
+        self.scale_of_rows = self.add_weight(name="scale", shape=(rows, blocks), **common)
         self.zero_of_rows = None
         if mode == "int4":
-            self.zero_of_rows = self.add_weight(name="zero", shape=(rows, blocks), dtype="int8", **own)
+            self.zero_of_rows = self.add_weight(name="zero", shape=(rows, blocks), dtype="int8", **common)
         self._is_quantized = True  # Keras reads this attribute
 
     def quantize(self, mode=None, type_check=True, config=None):
@@ -113,11 +113,11 @@ class TokenEmbedding(Layer):
         matrix, block_size = self.embeddings, getattr(config, "block_size", None) if mode == "int4" else None
         del self.embeddings
         self.quantized_build(matrix.shape, mode, block_size)
-        found = quantized_rows(matrix, mode, self.block_size)
-        self.embeddings.assign(found["values"])
-        self.scale_of_rows.assign(found["scale"])
+        rows = quantized_rows(matrix, mode, self.block_size)
+        self.embeddings.assign(rows["values"])
+        self.scale_of_rows.assign(rows["scale"])
         if mode == "int4":
-            self.zero_of_rows.assign(found["zero"])
+            self.zero_of_rows.assign(rows["zero"])
         if self.quantization_mode is None:
             name = f"int4/{self.block_size or -1}" if mode == "int4" else mode
             self.dtype_policy = keras.dtype_policies.get(f"{name}_from_{own_policy(self).name}")

@@ -53,7 +53,7 @@ def constructor_arguments(hparams, model_class):
     Raises:
         UserError: if a value is not supported. The error message names the hyperparameter.
     """
-    found, said_by, accepted = {}, {}, constructor_parameters(model_class)
+    arguments, said_by, accepted = {}, {}, constructor_parameters(model_class)
     settings = model_settings(model_class, **hparams.kinds())
     for name, setting in settings.items():
         if setting.argument.partition(".")[0] not in accepted:
@@ -61,18 +61,18 @@ def constructor_arguments(hparams, model_class):
         value = _to_argument(setting, hparams)
         if name == "dtype_policy" and name not in hparams.said and value == setting.default:
             value = None  # unless the user sets a dtype policy, Keras' global policy applies
-        if found.setdefault(setting.argument, value) != value:
+        if arguments.setdefault(setting.argument, value) != value:
             other = said_by[setting.argument]
             raise UserError(
                 f"{other}={hparams.get(other)}, {name}={hparams.get(name)}: these set "
-                f"{setting.argument} to two values, {found[setting.argument]} and {value}. Expected the same value."
+                f"{setting.argument} to two values, {arguments[setting.argument]} and {value}. Expected the same value."
             )
         said_by[setting.argument] = name
-    for argument in [name for name in _KINDS if name in found]:
-        places = [name for name in found if name.startswith(f"{argument}.")]
-        options = {name.partition(".")[2]: found.pop(name) for name in places}
-        found[argument] = _kinds(argument, found[argument], options, settings.values())
-    return found
+    for argument in [name for name in _KINDS if name in arguments]:
+        places = [name for name in arguments if name.startswith(f"{argument}.")]
+        options = {name.partition(".")[2]: arguments.pop(name) for name in places}
+        arguments[argument] = _kinds(argument, arguments[argument], options, settings.values())
+    return arguments
 
 
 def settings_without_effect(model_class):
@@ -111,10 +111,10 @@ def model_hparams(model, base):
             raise UserError(
                 f"activation={shown(model.config['activation'])}: a hyperparameter can only hold an activation's name."
             )
-    of_kinds = [argument for argument in _KINDS if argument in arguments]
-    for argument in of_kinds:
+    kind_names = [argument for argument in _KINDS if argument in arguments]
+    for argument in kind_names:
         kinds = [kind_of(*kind) for kind in _KINDS[argument].kinds_of(arguments[argument])]
-        options = {option: value for _, own in reversed(words_of(kinds)) for option, value in own.items()}
+        options = {option: value for _, of_word in reversed(words_of(kinds)) for option, value in of_word.items()}
         arguments[argument] = "/".join(spell_kind(kind, options) for kind in kinds)
         arguments |= {f"{argument}.{option}": value for option, value in options.items()}
     values = {}
@@ -124,21 +124,21 @@ def model_hparams(model, base):
             values[name] = value
             if setting.zero in base:
                 values.setdefault(setting.zero, value)
-        elif setting.argument.partition(".")[0] in of_kinds:
+        elif setting.argument.partition(".")[0] in kind_names:
             values[name] = setting.default
-    made = base.of_model(type(model)).override_from_dict(values)
-    for argument in of_kinds:
-        if constructor_arguments(made, type(model))[argument] != model.config[argument]:
+    hparams_of_model = base.of_model(type(model)).override_from_dict(values)
+    for argument in kind_names:
+        if constructor_arguments(hparams_of_model, type(model))[argument] != model.config[argument]:
             raise UserError(f"{argument}={model.config[argument]} cannot be expressed by hyperparameters.")
-    return made
+    return hparams_of_model
 
 
 def differing_settings(model, hparams):
     """Returns the architecture settings whose values differ, {name: (value in hparams, value in the model)}."""
-    made, settings = model_hparams(model, hparams), hparams.of_model(type(model)).settings()
-    wanted, found = (constructor_arguments(h, type(model)) for h in (hparams, made))
+    copy, settings = model_hparams(model, hparams), hparams.of_model(type(model)).settings()
+    expected, actual = (constructor_arguments(h, type(model)) for h in (hparams, copy))
     fixed = {s.argument: s.name for s in reversed(settings.values()) if s.fixed and s.argument}
-    return {fixed[n]: (wanted[n], found[n]) for n in wanted if n in fixed and wanted[n] != found[n]}
+    return {fixed[n]: (expected[n], actual[n]) for n in expected if n in fixed and expected[n] != actual[n]}
 
 
 def fixed_arguments(model):
@@ -157,7 +157,7 @@ def in_hparams_words(error, model_class, **kinds):
     text, settings = str(error), model_settings(model_class, **kinds)
     spelled = set()
     for setting, names in kinds.items() if hasattr(model_class, "kind_hparams") else ():
-        options = [option for _, own in words_of(read_kinds(names, setting)) for option in own]
+        options = [option for _, of_word in words_of(read_kinds(names, setting)) for option in of_word]
         spelled |= {f"{settings[setting].argument}.{option}" for option in options}
     for name, setting in settings.items():
         argument = setting.argument.rpartition(".")[2]
@@ -168,18 +168,18 @@ def in_hparams_words(error, model_class, **kinds):
 
 def constructor_parameters(model_class):
     """Returns the names of a constructor's arguments, including those of base classes if it has `**kwargs`."""
-    found = set()
+    names = set()
     for base in model_class.__mro__:
         if base is keras.Model:
-            return {*found, "dtype"}
+            return {*names, "dtype"}
         if "__init__" in vars(base):
             parameters = inspect.signature(base.__init__).parameters
-            found.update(parameters)
+            names.update(parameters)
             if "OPTIONS" in vars(base):  # the class accepts all of its own options, but perhaps not those of its bases
-                return {*found, "dtype"}
+                return {*names, "dtype"}
             if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
                 break
-    return found
+    return names
 
 
 def _to_argument(setting, hparams):
@@ -216,14 +216,16 @@ def _kinds(argument, text, options, settings):
     setting = next(s.name for s in settings if s.argument == argument)
 
     def filled(kind):
-        name, own = name_and_options(kind)
-        heads = own.pop("pattern", None)
-        for option, value in own.items():
+        name, chosen = name_and_options(kind)
+        heads = chosen.pop("pattern", None)
+        for option, value in chosen.items():
             if option in declared:
                 with located(f"{setting}={text}"):
-                    own[option] = dataclasses.replace(declared[option], name=option).typed(value)
-        own = {option: options[option] for option in _KINDS[argument].own_options(name) if option in options} | own
-        return kind_of(name, own | ({"pattern": [filled(head) for head in heads]} if heads else {}))
+                    chosen[option] = dataclasses.replace(declared[option], name=option).typed(value)
+        chosen = {
+            option: options[option] for option in _KINDS[argument].own_options(name) if option in options
+        } | chosen
+        return kind_of(name, chosen | ({"pattern": [filled(head) for head in heads]} if heads else {}))
 
     kinds = _KINDS[argument].spelled_kinds(text)
     return [filled(kind) for kind in kinds] if isinstance(kinds, list) else filled(kinds)
@@ -250,8 +252,8 @@ def own_options(settings):
             meaning = meaning.replace("; 0: num_hidden_layers", "").replace("; 0:", "; None:")
         if kind in (int, int | None) and (setting.zero or name == "num_layers"):
             limits = Range(1)
-        own = {"kind": _ANNOTATIONS.get(name, kind), "meaning": _MEANINGS.get(name, meaning)}
-        options[name] = dataclasses.replace(setting, default=default, limits=limits, **own)
+        texts = {"kind": _ANNOTATIONS.get(name, kind), "meaning": _MEANINGS.get(name, meaning)}
+        options[name] = dataclasses.replace(setting, default=default, limits=limits, **texts)
     return options
 
 
@@ -295,9 +297,9 @@ def with_options(init, options):
 
     @functools.wraps(init)
     def with_all(*args, **kwargs):
-        given = signature.bind(*args, **kwargs)
-        given.apply_defaults()
-        return init(**given.arguments.pop("kwargs"), **given.arguments)
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return init(**bound.arguments.pop("kwargs"), **bound.arguments)
 
     with_all.__signature__ = signature
     return with_all

@@ -83,7 +83,7 @@ class EncoderModel(TransformerModel):
         Raises:
             ValueError: if a class or tag head does not have enough classes.
         """
-        c, own = types.SimpleNamespace(**self.config), {"dtype": self.dtype_policy}
+        c, common = types.SimpleNamespace(**self.config), {"dtype": self.dtype_policy}
         if c.head in ("class", "tag") and (c.target_vocab_size or 0) < 2:
             raise ValueError(
                 f"A {c.head} head needs a target_vocab_size of at least 2: received {c.target_vocab_size}."
@@ -91,13 +91,13 @@ class EncoderModel(TransformerModel):
         # not attributes of the class, which would hide the heads from PyTorch, where a layer's parts are a dictionary
         self.span_head = self.class_head = self.sentence_head = None
         if c.head == "span":
-            self.span_head = SpanHead(matrices, name="span_head", **own)
+            self.span_head = SpanHead(matrices, name="span_head", **common)
         elif c.head != "masked_lm":
             classes = 1 if c.head == "real" else c.target_vocab_size - 1
             is_tag = c.head == "tag"
             dropout = tag_dropout if is_tag else c.dropout
             activation = self.config.get("pooler_activation", "tanh")
-            self.class_head = ClassHead(classes, not is_tag, dropout, matrices, activation, name="class_head", **own)
+            self.class_head = ClassHead(classes, not is_tag, dropout, matrices, activation, name="class_head", **common)
 
     def build_heads(self, hidden):
         """Builds the heads; `hidden` is the shape of the hidden states."""
@@ -126,8 +126,8 @@ class EncoderModel(TransformerModel):
         """Raises `ValueError` as in `SequenceModel`, and if masked ids and inputs have different lengths."""
         super().check_inputs(inputs)
         if self.config["head"] == "masked_lm" and inputs.get("targets") is not None:
-            of_positions = [f for f, rank in self.features.items() if rank == 2 and inputs.get(f) is not None]
-            lengths = {feature: inputs[feature].shape[1] for feature in of_positions}
+            sequences = [f for f, rank in self.features.items() if rank == 2 and inputs.get(f) is not None]
+            lengths = {feature: inputs[feature].shape[1] for feature in sequences}
             if len({length for length in lengths.values() if isinstance(length, int)}) > 1:
                 raise ValueError(
                     f"{type(self).__name__}: the features have the lengths {lengths}. Expected equal lengths."
@@ -152,12 +152,12 @@ class EncoderModel(TransformerModel):
         """
         self.check_inputs(inputs)
         results = {feature: Results() for feature in self.cost_features}
-        asked = {"results": results["inputs"]} if results else {}
-        hidden = self.encode(inputs["inputs"], training=training, **asked)["hidden"]
+        more = {"results": results["inputs"]} if results else {}
+        hidden = self.encode(inputs["inputs"], training=training, **more)["hidden"]
         logits, others = self.head_logits(hidden, inputs, training=training), {}
         if self.sentence_head is not None:
-            of_row = self.of_row(hidden, inputs["inputs"])
-            others["sentence"] = self.sentence_head(of_row, training=training)
+            row_state = self.of_row(hidden, inputs["inputs"])
+            others["sentence"] = self.sentence_head(row_state, training=training)
         return self.outputs(logits, self.costs_of_ids(results, inputs["inputs"]), results, **others)
 
     def costs_of_ids(self, results, ids):
@@ -167,23 +167,23 @@ class EncoderModel(TransformerModel):
         """
         ids = ops.convert_to_tensor(ids)
         row = 1 + shape_of(ids)[1]
-        costs = {feature: self.of_ids(of_layers.total("cost")[:, :row]) for feature, of_layers in results.items()}
+        costs = {feature: self.of_ids(side_results.total("cost")[:, :row]) for feature, side_results in results.items()}
         return {feature: ops.where(ids != 0, cost, 0.0) for feature, cost in costs.items()}
 
     def head_logits(self, hidden, inputs, training=None):
         """Returns the logits of the head (see `call`) from the "hidden" states of `encode`."""
-        of_ids = self.of_ids(hidden)
+        id_states = self.of_ids(hidden)
         if self.config["head"] == "masked_lm":
             if inputs.get("targets") is None:
-                return self.ids_logits(of_ids)
-            return self.ids_logits(self.chosen(of_ids, inputs["targets"] != 0))
+                return self.ids_logits(id_states)
+            return self.ids_logits(self.chosen(id_states, inputs["targets"] != 0))
         if self.span_head is not None:
-            return self.span_head(of_ids, ops.convert_to_tensor(inputs["inputs"]) != 0)
+            return self.span_head(id_states, ops.convert_to_tensor(inputs["inputs"]) != 0)
         if self.config["head"] == "tag":
-            return with_mask(self.class_head(of_ids, training=training), _is_tagged(inputs))
+            return with_mask(self.class_head(id_states, training=training), _is_tagged(inputs))
         if self.config.get("pooling") == "mean_max":
             is_there = ops.convert_to_tensor(inputs["inputs"]) != 0
-            logits = self.class_head(mean_and_maximum(of_ids, is_there), training=training)
+            logits = self.class_head(mean_and_maximum(id_states, is_there), training=training)
         else:
             logits = self.class_head(self.of_row(hidden, inputs["inputs"]), training=training)
         return logits[:, 1:] if self.config["head"] == "real" else logits
@@ -232,9 +232,9 @@ class EncoderModel(TransformerModel):
         """Returns symbolic logits, float32 whatever the dtype policy."""
         rows, length = inputs["inputs"].shape
         size = self.target_vocab_size
-        of_masked_ids = (rows, length) if inputs.get("targets") is None else (None,)
+        masked_shape = (rows, length) if inputs.get("targets") is None else (None,)
         shape = {
-            "masked_lm": (*of_masked_ids, size), "class": (rows, size), "real": (rows, 1), "tag": (rows, length, size),
+            "masked_lm": (*masked_shape, size), "class": (rows, size), "real": (rows, 1), "tag": (rows, length, size),
             "span": (rows, 2, None if length is None else 1 + length),
         }[self.config["head"]]  # fmt: skip
         logits, others = keras.KerasTensor(shape, dtype="float32"), {}

@@ -37,8 +37,8 @@ class ExportedModel(Layer, keras.Model):
             input_signature = [self._specs(keras.InputSpec)]
         self.build_if_needed()
         options = {"format": format, "verbose": verbose, "input_signature": input_signature}
-        of_logits = self._of_logits(input_signature[0])
-        (super() if of_logits is None else of_logits).export(filepath, **options, **kwargs)
+        logits_model = self._logits_model(input_signature[0])
+        (super() if logits_model is None else logits_model).export(filepath, **options, **kwargs)
         if format == "litert" and (names := select_operations(filepath)):
             warnings.warn(
                 f"{filepath} needs the TensorFlow operations {', '.join(names)}, which LiteRT's interpreter only runs "
@@ -52,19 +52,19 @@ class ExportedModel(Layer, keras.Model):
         When TensorFlow exports or saves the outer model, Keras assumes float32 inputs, in which ids are still exact.
         Float ids that have known values, or are passed directly to this model, are a mistake and still raise an error.
         """
-        of_floats = {f for f, ids in inputs.items() if _is_float32(ids)} if isinstance(inputs, dict) else ()
-        if not of_floats:
+        float_features = {f for f, ids in inputs.items() if _is_float32(ids)} if isinstance(inputs, dict) else ()
+        if not float_features:
             return inputs
         if self._get_call_context().entry_layer is self:
             self._maybe_reset_call_context()  # `_get_call_context` has created a context
             return inputs
-        return {f: ops.cast(ids, "int32") if f in of_floats else ids for f, ids in inputs.items()}
+        return {f: ops.cast(ids, "int32") if f in float_features else ids for f, ids in inputs.items()}
 
     def _specs(self, make):
         """Returns {feature: spec} for the features that a call needs, with any batch size and lengths."""
         return {f: make(shape=(None,) * rank, dtype="int32", name=f) for f, rank in self.needed_features.items()}
 
-    def _of_logits(self, specs):
+    def _logits_model(self, specs):
         """Returns a model that only outputs logits, for inputs {feature: spec}, or None if this model already does so.
 
         The costs, which are only needed in training, are a dict inside a dict, which Keras cannot export.
@@ -138,9 +138,9 @@ class SettingsInFiles:
         names = list(store.keys())
         if _NAME in names:
             saved = parse_json(bytes(np.asarray(store[_NAME], "uint8")), "the file's settings", schema=dict)
-            own = _settings(self)
-            changed = {name: value for name, value in saved.items() if name in own and own[name] != value}
-            values = (f"{name}={typed_text(value)} (here {typed_text(own[name])})" for name, value in changed.items())
+            ours = _settings(self)
+            changed = {name: value for name, value in saved.items() if name in ours and ours[name] != value}
+            values = (f"{name}={typed_text(value)} (here {typed_text(ours[name])})" for name, value in changed.items())
             if text := ", ".join(values):
                 LOGGER.warning(f"{self.name}: the weights come from a model with different settings: {text}")
         super().load_own_variables({name: store[name] for name in names if name != _NAME})
@@ -148,10 +148,10 @@ class SettingsInFiles:
 
 def _settings(model):
     """Returns the {argument: value} pairs that JSON can represent, converted to JSON and back."""
-    found = {}
+    values = {}
     for name, value in fixed_arguments(model).items():
         try:
-            found[name] = json.loads(json.dumps(getattr(value, "__name__", value)))  # a function is saved by its name
+            values[name] = json.loads(json.dumps(getattr(value, "__name__", value)))  # a function is saved by its name
         except TypeError:  # for example an initializer, which loaded weights do not need
             continue
-    return found
+    return values

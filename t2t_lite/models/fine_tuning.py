@@ -24,8 +24,8 @@ def is_embedding(path):
 
 def parameters(layer):
     """Returns the trainable and frozen weights of a layer or model, but not its counters and seeds."""
-    own = {id(weight) for part in layer._flatten_layers() for weight in part._trainable_variables}
-    return [weight for weight in layer.weights if id(weight) in own]
+    ids = {id(weight) for part in layer._flatten_layers() for weight in part._trainable_variables}
+    return [weight for weight in layer.weights if id(weight) in ids]
 
 
 def parts_of(model):
@@ -42,10 +42,10 @@ def parts_of(model):
     parts, left = {}, {id(weight) for weight in parameters(model)}
 
     def add(part, name, weights):
-        own = [weight for weight in weights if id(weight) in left]
-        left.difference_update(map(id, own))
-        if own:
-            parts.setdefault(part, {}).setdefault(name, []).extend(own)
+        remaining = [weight for weight in weights if id(weight) in left]
+        left.difference_update(map(id, remaining))
+        if remaining:
+            parts.setdefault(part, {}).setdefault(name, []).extend(remaining)
 
     stacks = getattr(model, "stacks", dict)()
     heads = getattr(model, "head_weights", list)()
@@ -62,8 +62,8 @@ def parts_of(model):
         add(stack.name, stack.name, stack.weights)
     names = [stack.name for stack in stacks.values()]
     for layer in model.layers:
-        of_stack = next((name for name in names if layer.name.startswith(f"{name}_")), layer.name)
-        add(EMBEDDING if is_embedding(f"{layer.name}/") else of_stack, layer.name, layer.weights)
+        stack_name = next((name for name in names if layer.name.startswith(f"{name}_")), layer.name)
+        add(EMBEDDING if is_embedding(f"{layer.name}/") else stack_name, layer.name, layer.weights)
     for weight in model.weights:  # weights that do not belong to a layer
         add(EMBEDDING if stacks else weight.name, weight.name, [weight])
     order = [EMBEDDING, *names, SOFTMAX, HEAD]
@@ -168,16 +168,16 @@ def freeze(model, weights):
     if not trained:
         raise UserError(f"frozen leaves the model {type(model).__name__} without weights to train. Freeze fewer parts.")
     for layer in model._flatten_layers(include_self=False):
-        own = parameters(layer)
-        if own and all(id(weight) in frozen for weight in own):
+        weights_of_layer = parameters(layer)
+        if weights_of_layer and all(id(weight) in frozen for weight in weights_of_layer):
             layer.trainable = False
     for weight in weights:
         weight.trainable = False
 
 
 def _freeze_all_but_heads(model):
-    kept = {id(weight) for weight in getattr(model, "head_weights", list)()}
-    freeze(model, [w for w in parameters(model) if id(w) not in kept and not _LORA.search(w.path)])
+    head_ids = {id(weight) for weight in getattr(model, "head_weights", list)()}
+    freeze(model, [w for w in parameters(model) if id(w) not in head_ids and not _LORA.search(w.path)])
 
 
 def _add_lora(model, rank, alpha, frozen=(), targets=""):
@@ -206,15 +206,15 @@ def _add_lora(model, rank, alpha, frozen=(), targets=""):
 
 def _lora_layers(model):
     """Returns the dense layers in a model's stacks, to which LoRA can be added."""
-    found = (part for stack in getattr(model, "stacks", dict)().values() for layer in stack.layers
+    candidates = (part for stack in getattr(model, "stacks", dict)().values() for layer in stack.layers
              for part in layer._flatten_layers())  # fmt: skip
-    return [part for part in dict.fromkeys(found) if isinstance(part, Dense)]
+    return [part for part in dict.fromkeys(candidates) if isinstance(part, Dense)]
 
 
 def target_of(layer):
     """Returns the name in `TARGETS` for a dense layer of a stack, such as "query"."""
-    found = _PROJECTION.fullmatch(layer.name)
-    return found[1] if found else "filter"
+    match = _PROJECTION.fullmatch(layer.name)
+    return match[1] if match else "filter"
 
 
 def _targeted(layers, targets, name):
@@ -231,21 +231,21 @@ def _targeted(layers, targets, name):
 
 def _named(model, text):
     """Returns the weights of the parts and layers named in `frozen`."""
-    parts, found = parts_of(model), []
+    parts, named = parts_of(model), []
     by_name = {name: weights for layers in parts.values() for name, weights in layers.items()}
     words = [word for word in map(str.strip, text.split("/")) if word]
     where = f"frozen={text}: the model {type(model).__name__}"
     expected = f"Expected one or more of these, with / between them: {_shown_parts(parts)}."
     if not words:
         raise UserError(f"frozen={text} does not name a part. {expected}")
-    for name in (name for word in words for name in _each(word)):
+    for name in (name for word in words for name in _layer_names(word)):
         if name not in parts and name not in by_name:
             raise UserError(f"{where} has no part {name}. {nearest(name, [*parts, *by_name], end=' ')}{expected}")
-        found += by_name[name] if name not in parts else [w for own in parts[name].values() for w in own]
-    return found
+        named += by_name[name] if name not in parts else [w for group in parts[name].values() for w in group]
+    return named
 
 
-def _each(word):
+def _layer_names(word):
     """Expands a range of layer names: `encoder_0-2` yields three names."""
     numbers = _RANGE.fullmatch(word)
     if numbers and int(numbers[2]) <= int(numbers[3]):

@@ -38,8 +38,8 @@ def labels_of(logits, ids):
 
 def carries_state(model_class):
     """Returns whether models of a class carry a state from batch to batch: see `SequenceModel.initial_state`."""
-    own = getattr(model_class, "initial_state", None)
-    return own is not None and getattr(own, "__qualname__", "") != "SequenceModel.initial_state"
+    method = getattr(model_class, "initial_state", None)
+    return method is not None and getattr(method, "__qualname__", "") != "SequenceModel.initial_state"
 
 
 def batches_of(model_class):

@@ -249,9 +249,9 @@ class SequenceModel(SettingsInFiles, ExportedModel):
         Raises:
             ValueError: if the mode is not supported.
         """
-        wanted = getattr(config, "mode", None) or mode
-        if wanted not in (None, "int8", "int4", "float8"):
-            raise ValueError(f"{type(self).__name__} cannot be quantized to {wanted}. Expected int8, int4 or float8.")
+        kind = getattr(config, "mode", None) or mode
+        if kind not in (None, "int8", "int4", "float8"):
+            raise ValueError(f"{type(self).__name__} cannot be quantized to {kind}. Expected int8, int4 or float8.")
         keras.Model.quantize(self, mode, config=config, filters=filters, **kwargs)
 
     def enable_lora(self, rank: int, lora_alpha: float | None = None, targets: str = "") -> None:
@@ -308,8 +308,8 @@ class SequenceModel(SettingsInFiles, ExportedModel):
             UserError: if a hyperparameter has no effect on this model.
         """
         unused = set() if cls.reads_any() else settings_without_effect(cls)
-        if found := [name for name in names if name in unused]:
-            raise UserError(f"{found[0]} has no effect on the model {cls.__name__}. Remove it.")
+        if without_effect := [name for name in names if name in unused]:
+            raise UserError(f"{without_effect[0]} has no effect on the model {cls.__name__}. Remove it.")
 
     @classmethod
     def from_run(cls, path: str | os.PathLike, data_dir: str | None = None) -> Self:

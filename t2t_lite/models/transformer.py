@@ -99,11 +99,11 @@ class Transformer(TransformerModel):
         """
         self.check_inputs(inputs)  # checked here as well, because `fit` on JAX bypasses `__call__`
         results = {feature: Results() for feature in self.cost_features}
-        asked = {feature: {"results": found} for feature, found in results.items()}
-        memory = self.encode(inputs["inputs"], training=training, **asked.get("inputs", {}))
-        hidden, _ = self.decode(inputs["targets"], memory, training=training, **asked.get("targets", {}))
+        more = {feature: {"results": side_results} for feature, side_results in results.items()}
+        memory = self.encode(inputs["inputs"], training=training, **more.get("inputs", {}))
+        hidden, _ = self.decode(inputs["targets"], memory, training=training, **more.get("targets", {}))
         logits = with_mask(self.logits(hidden), is_token(inputs["targets"]))
-        costs = {feature: found.total("cost") for feature, found in results.items()}
+        costs = {feature: side_results.total("cost") for feature, side_results in results.items()}
         return self.outputs(logits, costs, results)
 
     def encode(self, inputs, training=None, return_attention_scores=False, results=None):

@@ -116,7 +116,7 @@ class TransformerEncoder(EncoderModel):
             )
         self.width = c.embedding_size or c.hidden_size
         matrices = self.kernel_initializer()
-        own = {"dtype": self.dtype_policy}
+        common = {"dtype": self.dtype_policy}
         self.make_input_embedding(self.width)
         self.segment_embedding = self._table(c.num_segments, "segment_embedding")
         self.match_embedding = self._table(2 if c.match_embedding else 0, "match_embedding")
@@ -126,24 +126,24 @@ class TransformerEncoder(EncoderModel):
             self.max_length -= 1  # leaves room for the first position
         self.embedding_norm = None
         if c.embedding_norm:
-            self.embedding_norm = LayerNormalization(epsilon=c.norm_epsilon, name="embedding_norm", **own)
-        self.dropout = Dropout(c.dropout, name="embedding_dropout", **own)
+            self.embedding_norm = LayerNormalization(epsilon=c.norm_epsilon, name="embedding_norm", **common)
+        self.dropout = Dropout(c.dropout, name="embedding_dropout", **common)
         self.projection = None
         if c.embedding_size is not None:
             self.projection = Dense(
-                c.hidden_size, kernel_initializer=own_initializer(matrices), name="projection", **own
+                c.hidden_size, kernel_initializer=own_initializer(matrices), name="projection", **common
             )
         self.encoder = self.make_stack("encoder", TransformerEncoderLayer, c.num_layers, num_groups=c.num_hidden_groups)
         self.encoder_norm = self.make_final_norm("encoder_norm")
         self.masked_ids_head = None
         if c.head == "masked_lm":
             self.masked_ids_head = MaskedIdsHead(
-                self.width, c.activation, c.norm_epsilon, matrices, name="ids_head", **own
+                self.width, c.activation, c.norm_epsilon, matrices, name="ids_head", **common
             )
         self.make_heads(matrices, c.dropout)
         if c.sentence_classes:
             self.sentence_head = ClassHead(
-                c.sentence_classes, True, dropout=0.0, kernel_initializer=matrices, name="sentence_head", **own
+                c.sentence_classes, True, dropout=0.0, kernel_initializer=matrices, name="sentence_head", **common
             )
 
     def _table(self, rows, name):
@@ -157,8 +157,8 @@ class TransformerEncoder(EncoderModel):
     def head_weights(self):
         """Returns the weights of the heads, the bias for masked ids, and the match embedding of models for pairs."""
         heads = (self.masked_ids_head, self.class_head, self.span_head, self.sentence_head)
-        found = [weight for part in (*heads, self.match_embedding) if part is not None for weight in part.weights]
-        return found + ([self.embedding.bias] if self.embedding.use_bias else [])
+        weights = [weight for part in (*heads, self.match_embedding) if part is not None for weight in part.weights]
+        return weights + ([self.embedding.bias] if self.embedding.use_bias else [])
 
     def build_layers(self, shape):
         """Creates the weights of the layers; `shape` is the shape of hidden states."""

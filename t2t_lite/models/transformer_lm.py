@@ -265,7 +265,7 @@ class TransformerLM(TransformerModel):
         """
         fixed = cache["fixed"]
         ancestry, mask = see_ancestors(cache["beams"]["ancestry"], position)
-        ids, last = (ops.cast(each, ancestry.dtype) for each in (ids, fixed["last"]))
+        ids, last = (ops.cast(tensor, ancestry.dtype) for tensor in (ids, fixed["last"]))
         ids = ops.where(position > 0, ops.reshape(ids, shape_of(ancestry)[:2]), last)
         slots = shape_of(fixed["layers"][0]["self"].prompt.key)[2] if fixed["layers"] else 0
         mask = see_prompt(mask, fixed["length"], slots)
@@ -289,12 +289,12 @@ def take_positions(x, at):
     return ops.take(ops.reshape(x, (-1, *x.shape[2:])), first + at, axis=0)
 
 
-def _ids(given, vocab_size):
+def _ids(values, vocab_size):
     """Parses the option `unused_ids` into a list of int. Raises `ValueError` if an id is outside the vocabulary."""
     try:
-        ids = [int(i) for i in given]
+        ids = [int(i) for i in values]
     except (TypeError, ValueError):
         ids = [-1]
     if not all(0 <= i < vocab_size for i in ids):
-        raise ValueError(f"`unused_ids` must be ids from 0 to {vocab_size - 1}: received unused_ids={[*given]}.")
+        raise ValueError(f"`unused_ids` must be ids from 0 to {vocab_size - 1}: received unused_ids={[*values]}.")
     return ids

@@ -49,14 +49,14 @@ class TransformerModel(SequenceModel):
 
     def __init__(self, vocab_size, target_vocab_size, **options):
         """Stores the arguments in `config`. Raises `ValueError` if an argument is out of range."""
-        own = {name: options.pop(name) for name in self.OPTIONS}
+        chosen = {name: options.pop(name) for name in self.OPTIONS}
         super().__init__(**options)
         check_sizes(vocab_size=vocab_size, target_vocab_size=target_vocab_size)
         for name, option in self.OPTIONS.items():
-            check_option(option, own[name])
-        own["self_attention"] = kinds_config(attentions.kinds_of(own["self_attention"]))
-        own["feed_forward"] = kinds_config(networks.kinds_of(own["feed_forward"]))
-        self.config = {"vocab_size": vocab_size, "target_vocab_size": target_vocab_size, **own}
+            check_option(option, chosen[name])
+        chosen["self_attention"] = kinds_config(attentions.kinds_of(chosen["self_attention"]))
+        chosen["feed_forward"] = kinds_config(networks.kinds_of(chosen["feed_forward"]))
+        self.config = {"vocab_size": vocab_size, "target_vocab_size": target_vocab_size, **chosen}
         self.vocab_size, self.target_vocab_size = vocab_size, target_vocab_size or vocab_size
 
     @classmethod
@@ -121,17 +121,22 @@ class TransformerModel(SequenceModel):
         """
         c = {**self.config, "output_initializer": self._output_initializer(num_layers)}
         c["kernel_initializer"] = self.kernel_initializer()
-        options = _taken(MultiHeadAttention, c) | {"dropout": c["attention_dropout"], "use_bias": c["attention_bias"]}
+        options = _layer_options(MultiHeadAttention, c) | {
+            "dropout": c["attention_dropout"],
+            "use_bias": c["attention_bias"],
+        }
         options |= {"dtype": self.dtype_policy, "name": "attention"}
         positions = {"positions": c["position"]} if POSITIONS[c["position"]].turn else {}  # self-attention only
-        network = _taken(FeedForward, c) | {"dropout": c["relu_dropout"], "dtype": self.dtype_policy}
+        network = _layer_options(FeedForward, c) | {"dropout": c["relu_dropout"], "dtype": self.dtype_policy}
         layers = []
         for i in range(num_groups or num_layers):
-            own = _taken(layer_class, c) | {"self_attention": self.attention(name, i, **options, **positions)}
+            layer_options = _layer_options(layer_class, c) | {
+                "self_attention": self.attention(name, i, **options, **positions)
+            }
             if attends_to_memory:
-                own["cross_attention"] = self.attention("memory", i, **options)
-            own["feed_forward"] = self.feed_forward(name, i, **network, name="network")
-            layers.append(layer_class(**own, dtype=self.dtype_policy, name=f"{name}_{i}"))
+                layer_options["cross_attention"] = self.attention("memory", i, **options)
+            layer_options["feed_forward"] = self.feed_forward(name, i, **network, name="network")
+            layers.append(layer_class(**layer_options, dtype=self.dtype_policy, name=f"{name}_{i}"))
         layers = [layers[i * len(layers) // num_layers] for i in range(num_layers)]
         return self.stack_of(layers, recompute=c["recompute_grad"], dtype=self.dtype_policy, name=name)
 
@@ -240,10 +245,10 @@ class TransformerModel(SequenceModel):
             `named_outputs`.
         """
         others |= {COSTS: costs} if costs else {}
-        names = dict.fromkeys(name for found in (results or {}).values() for name in found.tensors)
+        names = dict.fromkeys(name for side in (results or {}).values() for name in side.tensors)
         if counted := [name for name in names if name.startswith(f"{SHARES}/")]:
             others[SHARES] = {
-                name.removeprefix(f"{SHARES}/"): {feature: found.each(name) for feature, found in results.items()}
+                name.removeprefix(f"{SHARES}/"): {feature: side.each(name) for feature, side in results.items()}
                 for name in counted
             }
         return {"targets": logits, **others} if others else logits
@@ -289,7 +294,7 @@ class TransformerModel(SequenceModel):
         return self.logits(x, cache["shared"]), cache
 
 
-def _taken(layer_class, config):
+def _layer_options(layer_class, config):
     """Returns the options of a model that are also arguments of a layer class."""
     return {name: config[name] for name in inspect.signature(layer_class.__init__).parameters if name in config}
 

@@ -27,7 +27,7 @@ _READ_IF = (
     ("learning_rate_decay_rate learning_rate_decay_staircase", "learning_rate_schedule", ("exp_decay",)),
     ("mixed_precision_optimizer_init_loss_scale loss_scale_growth_steps", "dtype_policy", ("mixed_float16", "float16")),
 )
-_OF_POSITIONS = {"max_position": "emb", "position_layout": "timing"}  # by the value of `pos` that reads them
+_POSITION_SETTINGS = {"max_position": "emb", "position_layout": "timing"}  # by the value of `pos` that reads them
 
 
 def warn_of_unread(names, hparams, model_class, where, varied=()):
@@ -82,13 +82,13 @@ def reason_unread(name, hparams, varied=()):
 
 def _reason_of_model(name, hparams, model_class, varied):
     """Like `reason_unread`, for the options of `pos` and of kinds of layers, such as `max_relative_position`."""
-    if name in _OF_POSITIONS:
-        is_read = "pos" in {*varied, *settings_without_effect(model_class)} or hparams.pos == _OF_POSITIONS[name]
-        return "" if is_read else f"pos={hparams.pos}. Expected pos={_OF_POSITIONS[name]}."
+    if name in _POSITION_SETTINGS:
+        is_read = "pos" in {*varied, *settings_without_effect(model_class)} or hparams.pos == _POSITION_SETTINGS[name]
+        return "" if is_read else f"pos={hparams.pos}. Expected pos={_POSITION_SETTINGS[name]}."
     settings = hparams.settings()
     argument, _, option = settings[name].argument.partition(".")
     kinds = next((kinds for kinds, setting in settings.items() if option and setting.argument == argument), None)
     if kinds is None or kinds in varied:
         return ""
-    is_read = any(option in own for _, own in words_of(constructor_arguments(hparams, model_class)[argument]))
+    is_read = any(option in options for _, options in words_of(constructor_arguments(hparams, model_class)[argument]))
     return "" if is_read else f"{kinds}={hparams.get(kinds)}, which does not have this option."

@@ -78,8 +78,8 @@ class ImportHook(importlib.abc.MetaPathFinder):
         if fullname != self._name:
             return None
         others = sys.meta_path[sys.meta_path.index(self) + 1 :]
-        found = (finder.find_spec(fullname, path, target) for finder in others)
-        spec = next((spec for spec in found if spec is not None), None)
+        specs = (finder.find_spec(fullname, path, target) for finder in others)
+        spec = next((spec for spec in specs if spec is not None), None)
         if spec is not None and spec.loader is not None:
             execute = functools.partial(self._run, spec.loader.exec_module)
             spec.loader.exec_module = functools.partial(_postpone, execute) if self._when_used else execute

@@ -23,12 +23,12 @@ def modules_by_name(decorator, package=None):
     The source may give the name, as in `@registry.register_family("openai-gpt")`. Otherwise the name is that of the
     module. For the arguments see `modules_of`.
     """
-    found = {}
+    modules = {}
     pattern = re.compile(rf'^@(?:registry\.)?{decorator}\b(?:\("(.+?)"\))?', re.MULTILINE)
     for module in modules_of(decorator, package):
         for name in pattern.findall(_source_of(module)):
-            found.setdefault(name or module.rpartition(".")[2], []).append(module)
-    return found
+            modules.setdefault(name or module.rpartition(".")[2], []).append(module)
+    return modules
 
 
 def may_be_declared(name):

@@ -23,7 +23,7 @@ STREAM = (
     "records_sha256", "segment_length",
 )  # fmt: skip
 # Settings of the outputs that evaluations decode.
-_OF_OUTPUTS = ("eval_decode_examples", "eval_beam_size", "eval_alpha", "eval_tokenization")
+_OUTPUT_SETTINGS = ("eval_decode_examples", "eval_beam_size", "eval_alpha", "eval_tokenization")
 # Regular expressions of files and folders that training and evaluation write.
 _FILES = (
     r"hparams\.json", r"flags\.txt", r"(train|eval)\.log", r"\.lock", "checkpoint",
@@ -118,15 +118,15 @@ def check_known(earlier, hparams_set=None, changes="", output_dir="", allow_chan
     if not hparams_set and not earlier:
         raise UserError("missing --hparams_set: --output_dir does not contain an earlier run that names a set.")
     before = HParams.from_dict(earlier["hparams"]) if earlier else None
-    of_run = _is_of_run(earlier, hparams_set)
-    hparams = before if of_run else registry.hparams(hparams_set)
+    is_resumed = _is_of_run(earlier, hparams_set)
+    hparams = before if is_resumed else registry.hparams(hparams_set)
     if "keras" in sys.modules:  # imported by a user's folder, which may declare more hyperparameters
         return
-    hparams = (parse_changes if of_run else HParams.parse)(hparams, changes, may_be_declared)
+    hparams = (parse_changes if is_resumed else HParams.parse)(hparams, changes, may_be_declared)
     if before and output_dir:
-        asked, there = hparams.values(), before.values()
-        names = {*asked} - {"gradient_accumulation_steps"}  # may change with the number of replicas
-        _check_changes(output_dir, Request(asked, there, sorted(names)), before, allow_change)
+        requested, stored = hparams.values(), before.values()
+        names = {*requested} - {"gradient_accumulation_steps"}  # may change with the number of replicas
+        _check_changes(output_dir, Request(requested, stored, sorted(names)), before, allow_change)
 
 
 def _is_of_run(earlier, hparams_set):
@@ -157,7 +157,7 @@ def warn_of_problem(problem, changes):
     if hasattr(type(problem), "sequence_length"):
         unread["max_length"] = "its rows have the length with which t2t-datagen made them (sequence_length)"
     if not problem.eval_decode_metric:
-        unread |= dict.fromkeys(_OF_OUTPUTS, "its evaluations do not decode outputs")
+        unread |= dict.fromkeys(_OUTPUT_SETTINGS, "its evaluations do not decode outputs")
     for name, value in parse_assignments(changes, "--hparams").items():
         if name in unread and (name, value) != ("eval_decode_examples", "0"):
             LOGGER.warning(f"--hparams: {name} has no effect on {problem.full_name}: {unread[name]}.")
@@ -257,19 +257,19 @@ def check_unchanged(config, changes):
     """Raises `UserError` if changes, `name=value,…`, differ from the hyperparameters in `config`, see `check_names`."""
     check_known(config, changes=changes)
     trained = hparams_of(config)
-    if found := Request(parse_changes(trained, changes).values(), trained.values()).first:
+    if change := Request(parse_changes(trained, changes).values(), trained.values()).first:
         raise UserError(
-            f"--hparams: {found.name}={found.asked}, but this model was trained with {found.name}={found.there}. "
-            "Remove the flag."
+            f"--hparams: {change.name}={change.requested}, but this model was trained with "
+            f"{change.name}={change.stored}. Remove the flag."
         )
 
 
 def check_belongs(output_dir, facts):
     """Raises `UserError` if `facts`, {key of `hparams.json`: value}, differ from the facts of the run in output_dir."""
-    if found := Request(facts, read_run_config(output_dir) or facts, facts).first:
+    if change := Request(facts, read_run_config(output_dir) or facts, facts).first:
         raise UserError(
-            f"{output_dir}: trained with {found.name}={found.there}, but this run has {found.asked}. Use the same "
-            "value, or another output_dir."
+            f"{output_dir}: trained with {change.name}={change.stored}, but this run has {change.requested}. Use "
+            "the same value, or another output_dir."
         )
 
 
@@ -313,14 +313,14 @@ def changed_hparams(output_dir, config, allow_change):
     if "batches_a_step" not in earlier:  # not a training run; `restore_latest` refuses its checkpoints
         return {}
     hparams = hparams_of(earlier)  # use defaults for hyperparameters that an earlier version lacked
-    there, asked = {**earlier, **hparams.values()}, {**config, **config["hparams"]}
+    stored, requested = {**earlier, **hparams.values()}, {**config, **config["hparams"]}
     names = {*hparams.values(), *config["hparams"]}
-    if there["batches_a_step"] == asked["batches_a_step"]:
+    if stored["batches_a_step"] == requested["batches_a_step"]:
         names -= {"gradient_accumulation_steps"}
     others = ["hparams_set", "xla_compile", "batches_a_step"]
-    if there.get("xla_compile") and asked["xla_compile"]:
+    if stored.get("xla_compile") and requested["xla_compile"]:
         others.append("xla_shapes")
-    request = Request(asked, there, [*sorted(names), *others])
+    request = Request(requested, stored, [*sorted(names), *others])
     _check_changes(output_dir, request, hparams, allow_change)
     records = Request(config, earlier, ["records_sha256"]).changes
     if records and not allow_change:

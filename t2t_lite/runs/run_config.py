@@ -52,8 +52,8 @@ def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir="")
         usr_dir: str, the user's folder or package that registers the problem or the model, or "".
     """
     vocab_size, target_vocab_size = vocabulary_sizes(encoders)
-    found = {"problem": Registries.problems.extra_of(_base(problem)), "model": Registries.models.extra_of(model)}
-    of_extras = {kind: extra for kind, extra in found.items() if extra}
+    extra_of = {"problem": Registries.problems.extra_of(_base(problem)), "model": Registries.models.extra_of(model)}
+    extras = {kind: extra for kind, extra in extra_of.items() if extra}
     return {
         "problem": problem,
         "model": model,
@@ -63,7 +63,7 @@ def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir="")
         "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
         "usr_dir": usr_dir if not usr_dir or registry.is_package_name(usr_dir) else os.path.abspath(usr_dir),
         "hparams": hparams.values(),
-        **({"extras": of_extras} if of_extras else {}),
+        **({"extras": extras} if extras else {}),
     }
 
 
@@ -250,11 +250,11 @@ def model_of_set(name):
     """
     if declared := registry.model_of_hparams(name):
         return declared
-    hparams, models = registry.hparams(name), {each: registry.model(each) for each in registry.list_models()}
-    known = {each: own_settings(model, **hparams.kinds()).keys() for each, model in models.items()}
-    own = (hparams.values().keys() - HParams().values().keys()) & set().union(*known.values())
-    fitting = [each for each in models if own <= known[each]]
-    general = (each for each in fitting if all(issubclass(models[other], models[each]) for other in fitting))
+    hparams, models = registry.hparams(name), {one: registry.model(one) for one in registry.list_models()}
+    known = {one: own_settings(model, **hparams.kinds()).keys() for one, model in models.items()}
+    own_names = (hparams.values().keys() - HParams().values().keys()) & set().union(*known.values())
+    fitting = [one for one in models if own_names <= known[one]]
+    general = (one for one in fitting if all(issubclass(models[other], models[one]) for other in fitting))
     return next(general, None)
 
 
@@ -292,10 +292,10 @@ def check_set(name, hparams, model_class):
     if not issubclass(model_class, SequenceModel) or model_class.reads_any():
         return
     known = {**HParams().values(), **own_settings(model_class, **hparams.kinds())}
-    for found in (found for found in hparams.values() if found not in known):
-        others = (other for other in registry.list_models() if found in own_settings(registry.model(other)))
+    for name_of_setting in (name_of_setting for name_of_setting in hparams.values() if name_of_setting not in known):
+        others = (other for other in registry.list_models() if name_of_setting in own_settings(registry.model(other)))
         if model := next(others, None):
             raise UserError(
-                f"--hparams_set={name}: this set is for --model={model}, since {model_class.__name__} has no {found}. "
-                "Use that model, or another set."
+                f"--hparams_set={name}: this set is for --model={model}, since {model_class.__name__} has no "
+                f"{name_of_setting}. Use that model, or another set."
             )

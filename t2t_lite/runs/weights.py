@@ -210,10 +210,10 @@ def start_averages(model, optimizer):
 
     Keras does so only in the first training step, and evaluations may come before this step.
     """
-    of_weights = named_weights(model)
+    weights = named_weights(model)
     for name, average in averages(model, optimizer).items():
-        if average is not of_weights[name]:
-            average.assign(of_weights[name].value)
+        if average is not weights[name]:
+            average.assign(weights[name].value)
 
 
 @contextlib.contextmanager

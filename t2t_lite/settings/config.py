@@ -31,9 +31,9 @@ class HParams(DeclaredHParams):
 
     def __new__(cls, *_: Any, **given: Any) -> Self:
         """Initializes the settings and records in `said` which settings are given."""
-        made = super().__new__(cls)
-        vars(made)["_given"] = {*given}
-        return made
+        hparams = super().__new__(cls)
+        vars(hparams)["_given"] = {*given}
+        return hparams
 
     def __post_init__(self):
         # `_own` holds the values of settings that are not dataclass fields, and `_declared` holds their declarations.
@@ -86,9 +86,9 @@ class HParams(DeclaredHParams):
         Raises:
             UserError: a value has the wrong type or is out of range, or `HParams` already declares a name.
         """
-        made = self.copy()
-        made._declare(model_class)
-        return made
+        hparams = self.copy()
+        hparams._declare(model_class)
+        return hparams
 
     def kinds(self) -> dict[str, str]:
         """Returns the settings whose values name kinds of layers, {name: value}."""
@@ -127,10 +127,10 @@ class HParams(DeclaredHParams):
 
     def copy(self) -> Self:
         """Returns an independent copy of these hyperparameters."""
-        made = HParams.from_dict(self.values())
-        made._declared.update(self._declared)
-        vars(made).update(model_class=self.model_class, said={*self.said})
-        return made
+        hparams = HParams.from_dict(self.values())
+        hparams._declared.update(self._declared)
+        vars(hparams).update(model_class=self.model_class, said={*self.said})
+        return hparams
 
     def _copy_to_change(self):
         vars(self)["changed_copy"] = next(COPIES)
@@ -140,10 +140,10 @@ class HParams(DeclaredHParams):
 
     def override_from_dict(self, overrides: dict) -> Self:
         """Returns a copy in which some values are replaced. Raises `UserError` for unknown names or wrong types."""
-        made = self._copy_to_change()
+        hparams = self._copy_to_change()
         for name, value in _kinds_first(overrides):
-            setattr(made, name, value)
-        return made
+            setattr(hparams, name, value)
+        return hparams
 
     def parse(self, text: str, skips: Any = None) -> Self:
         r"""Returns a copy changed by `name=value,name=[1,2],…` (the syntax of tensor2tensor's `--hparams`).
@@ -154,16 +154,16 @@ class HParams(DeclaredHParams):
             UserError: a name is given twice, or is unknown and `skips(name)` is false (the message has the nearest
                 names); a value has the wrong type; or the text does not have this form.
         """
-        made = self._copy_to_change()
+        hparams = self._copy_to_change()
         for name, value in _kinds_first(parse_assignments(text, "--hparams")):
-            if name in made:
+            if name in hparams:
                 is_text = isinstance(value, str)
                 plain = value.replace(r"\,", ",") if is_text else [item.replace(r"\,", ",") for item in value]
                 with located("--hparams"):
-                    setattr(made, name, plain)
+                    setattr(hparams, name, plain)
             elif not (skips and skips(name)):
-                raise UserError(f"--hparams: {shown(name)} is not a hyperparameter. {made._nearest(name)}")
-        return made
+                raise UserError(f"--hparams: {shown(name)} is not a hyperparameter. {hparams._nearest(name)}")
+        return hparams
 
     def to_json(self) -> str:
         """Returns sorted JSON, one value per line. Raises `UserError` for NaN in an added list."""
@@ -174,13 +174,13 @@ class HParams(DeclaredHParams):
     @classmethod
     def from_dict(cls, values: dict) -> Self:
         """Creates HParams from a dict. Names that are not declared are added as the user's hyperparameters."""
-        made = cls()
+        hparams = cls()
         for name, value in values.items():
             if name in _SETTINGS:
-                setattr(made, name, value)
+                setattr(hparams, name, value)
             else:
-                made.add_hparam(name, value)
-        return made
+                hparams.add_hparam(name, value)
+        return hparams
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -209,13 +209,13 @@ def parse_assignments(text, where):
     Raises:
         UserError: the text does not have this form, or a name occurs twice.
     """
-    found, rest = {}, text.strip()
+    assignments, rest = {}, text.strip()
     while rest:
         name, value, rest = _json_assignment(rest) or _assignment(rest, where)
-        if name in found:
+        if name in assignments:
             raise UserError(f"{where}: {shown(name)} is given twice.")
-        found[name] = value
-    return found
+        assignments[name] = value
+    return assignments
 
 
 def _assignment(text, where):

@@ -218,10 +218,10 @@ def typed_value(name, value, kind, limits=None):
         kind = next(k for k in typing.get_args(kind) if k is not type(None))
     limits = Range() if limits is None and kind is float else limits
     try:
-        found = _converted(value, kind)
-        if limits is not None and found not in limits:
+        converted = _converted(value, kind)
+        if limits is not None and converted not in limits:
             raise ValueError
-        return found
+        return converted
     except (ValueError, KeyError, OverflowError, TypeError):
         raise UserError(f"{name}={typed_text(value)}: expected {_expected(value, kind, limits)}.") from None
 

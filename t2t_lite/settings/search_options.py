@@ -97,8 +97,8 @@ class SearchOptions:
 
     def traced(self):
         """Returns a copy with only the options that are constants in the graph of a search."""
-        own = ("top_k",) if self.sampling else ("beam_size", "length_penalty", "ends")
-        names = ("sampling", "n_best", "no_repeat_ngram_size", *own)
+        method_options = ("top_k",) if self.sampling else ("beam_size", "length_penalty", "ends")
+        names = ("sampling", "n_best", "no_repeat_ngram_size", *method_options)
         return SearchOptions(**{name: getattr(self, name) for name in names})
 
     def numbers(self):
@@ -118,5 +118,5 @@ def kept_settings(options, names):
     return {name: getattr(options, name) for name in names if name != "banned_texts" or options.banned_texts}
 
 
-def _as_list(given):
-    return list(given) if isinstance(given, list | tuple) else [given]
+def _as_list(value):
+    return list(value) if isinstance(value, list | tuple) else [value]

@@ -55,7 +55,7 @@ class ClassificationTask(LabelTask):
     eval_metrics = ("accuracy",)
     head = "class"
     problems = ("classify_own", "classify_pair_own")
-    metrics = answer_scores.OF_CLASSES
+    metrics = answer_scores.CLASS_METRICS
 
     def scores(self, logits):
         """Converts logits to the labels' probabilities, float32 [rows, labels]: see `LabelTask`."""
@@ -124,7 +124,7 @@ class RegressionTask(EncoderTask):
     head = "real"
     problems = ("regress_own", "regress_pair_own")
     has_perplexity = False
-    metrics = answer_scores.OF_NUMBERS
+    metrics = answer_scores.NUMBER_METRICS
     columns = ("number",)
     output = "values"
 

@@ -144,8 +144,8 @@ class EncoderTask(Task):
     @staticmethod
     def as_json(answer):
         """Returns an answer as a JSON object, with `truncated` only if it is True."""
-        found = dataclasses.asdict(answer)
-        return {name: value for name, value in found.items() if name != "truncated" or value}
+        fields = dataclasses.asdict(answer)
+        return {name: value for name, value in fields.items() if name != "truncated" or value}
 
     @classmethod
     def shown(cls, answer):
@@ -205,8 +205,8 @@ class EncoderTask(Task):
         Raises:
             UserError: the number is out of range, or exports cannot read the vocabulary.
         """
-        found = longest_input(max_input_length, most)
-        return typed_value("max_input_length", found, int, Range(2 * len(self.inputs) - 1, most))
+        length = longest_input(max_input_length, most)
+        return typed_value("max_input_length", length, int, Range(2 * len(self.inputs) - 1, most))
 
     def features_length(self, longest, most):
         """Returns the maximum number of ids for which an export returns features; for `longest` see `export_length`."""
@@ -257,8 +257,8 @@ def by_rows(function, ids):
     rows = tf.maximum(1, _POSITIONS // tf.shape(ids)[1])
     first = function(ids[:rows])
 
-    def more(at, found):
-        return at + rows, tf.concat([found, function(ids[at : at + rows])], 0)
+    def more(at, outputs):
+        return at + rows, tf.concat([outputs, function(ids[at : at + rows])], 0)
 
     shapes = tf.TensorShape([]), tf.TensorShape([None, *first.shape[1:]])
     return tf.while_loop(lambda at, _: at < tf.shape(ids)[0], more, (rows, first), shape_invariants=shapes)[1]

@@ -100,10 +100,10 @@ class MaskedLanguageModelTask(EncoderTask):
         """
         hidden = model.guessing_states(ids, ids == self.mask[0])
 
-        def guess(start, probabilities, found):
+        def guess(start, probabilities, best_ids):
             logits = model.ids_logits(hidden[start : start + _MASKS])
             best = tf.math.top_k(tf.nn.softmax(tf.cast(logits, tf.float32)), top)
-            best = tf.concat([probabilities, best.values], 0), tf.concat([found, best.indices], 0)
+            best = tf.concat([probabilities, best.values], 0), tf.concat([best_ids, best.indices], 0)
             return start + _MASKS, *best
 
         shape = tf.TensorShape([None, top if isinstance(top, int) else None])
@@ -138,9 +138,9 @@ class MaskedLanguageModelTask(EncoderTask):
         """Encodes texts, in which the mask's text becomes the id of the mask: see `EncoderTask`."""
         texts, is_cut = beginnings(valid(texts[0]), longest)
         ids = self._ids_of_parts(texts) if self._blank is None else self._ids_of_whole(texts)
-        kept = ids[:, : longest - 1]
+        truncated = ids[:, : longest - 1]
         ends = tf.fill([tf.size(texts), 1], EOS_ID)
-        return tf.concat([kept, ends], 1).to_tensor(), is_cut | (ids.row_lengths() > kept.row_lengths())
+        return tf.concat([truncated, ends], 1).to_tensor(), is_cut | (ids.row_lengths() > truncated.row_lengths())
 
     def _ids_of_whole(self, texts):
         """Encodes string [batch] to int32 ragged [batch, (length)], and removes the id of a space before each mask."""
@@ -168,8 +168,8 @@ class MaskedLanguageModelTask(EncoderTask):
             with "" and 0.
         """
         ids, truncated = self.whole_rows(texts, longest)
-        probabilities, found = self.guesses(predictor.model, ids, top)
-        pieces = tf.gather(tf.constant(self.encoder.pieces(range(self.encoder.vocab_size))), found)
+        probabilities, best_ids = self.guesses(predictor.model, ids, top)
+        pieces = tf.gather(tf.constant(self.encoder.pieces(range(self.encoder.vocab_size))), best_ids)
         rows, batch = tf.where(ids == self.mask[0])[:, 0], tf.shape(ids, tf.int64)[0]
         pieces, probabilities = (
             tf.RaggedTensor.from_value_rowids(each, rows, batch).to_tensor(shape=[None, None, top])

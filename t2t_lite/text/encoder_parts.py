@@ -96,16 +96,16 @@ def longest_pieces(word, ids, longest, continues=""):
         longest: int, number of characters in the longest piece.
         continues: str that marks pieces that do not begin a word.
     """
-    found, start, mark = [], 0, ""
+    piece_ids, start, mark = [], 0, ""
     while start < len(word):
         for end in range(min(len(word), start + longest), start, -1):
             if (piece_id := ids.get(mark + word[start:end])) is not None:
                 break
         else:
             return None
-        found.append(piece_id)
+        piece_ids.append(piece_id)
         start, mark = end, continues
-    return found
+    return piece_ids
 
 
 def split_words(texts):

@@ -163,8 +163,8 @@ class CheckpointEvaluation:
 
     def _logged(self, path, changed):
         """Returns the logged metrics of an earlier evaluation with the same settings, or None."""
-        wanted = {"event": "evaluation", "step": checkpoint_step(path), **self._facts(changed)}
-        same = [line for line in self._log.read() if all(line.get(name) == value for name, value in wanted.items())]
+        facts = {"event": "evaluation", "step": checkpoint_step(path), **self._facts(changed)}
+        same = [line for line in self._log.read() if all(line.get(name) == value for name, value in facts.items())]
         return metrics_of(same[-1]) if same else None
 
     def _facts(self, changed):

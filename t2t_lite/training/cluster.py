@@ -105,8 +105,8 @@ def read_cluster(text=None):
 def check_addresses(addresses):
     """Raises `UserError` unless all addresses have the form host:port and differ."""
     for address in addresses:
-        found = _ADDRESS.fullmatch(address)
-        if not found or not 0 < int(found[2]) < 2**16:
+        match = _ADDRESS.fullmatch(address)
+        if not match or not 0 < int(match[2]) < 2**16:
             raise UserError(f"{shown(address)} is not host:port, with a port from 1 to 65535.")
     if len(set(addresses)) < len(addresses):
         raise UserError(f"an address occurs twice in {', '.join(addresses)}.")
@@ -122,7 +122,7 @@ def wait_for_names(cluster, seconds):
     Raises:
         UserError: if a name still cannot be resolved after that time.
     """
-    end, said = time.monotonic() + seconds, False
+    end, was_logged = time.monotonic() + seconds, False
     for address in cluster.workers:
         host, _, port = address.rpartition(":")
         while not _is_known(host.strip("[]"), int(port)):
@@ -131,9 +131,9 @@ def wait_for_names(cluster, seconds):
                     f"TF_CONFIG: {host}: no machine of this name was found within {seconds:g} s. Check the name, and "
                     "whether this machine can resolve the name."
                 )
-            if not said:
+            if not was_logged:
                 LOGGER.info(f"waiting at most {seconds:g} s until the name {host} can be resolved")
-                said = True
+                was_logged = True
             time.sleep(min(SECONDS_BETWEEN_TRIES, max(0, end - time.monotonic())))
 
 
@@ -171,8 +171,8 @@ def ended_after(seconds, what):
 
 def lost_worker(message, cluster):
     """Returns the "host:port" of the worker named in an error from TensorFlow's collective operations, or None."""
-    found = [int(number) for number in re.findall(r"/job:worker/replica:0/task:(\d+)", message)]
-    others = [number for number in found if number != cluster.index and number < len(cluster.workers)]
+    numbers = [int(number) for number in re.findall(r"/job:worker/replica:0/task:(\d+)", message)]
+    others = [number for number in numbers if number != cluster.index and number < len(cluster.workers)]
     if not others and "CoordinationService" in message:  # this service runs in the first worker
         others = [0] if cluster.index else []
     if not others and len(cluster.workers) == 2:
@@ -238,10 +238,10 @@ def _visit(cluster, end, seconds):
             answer = connection.makefile("rb")
             if answer.read(len(_OURS)) not in (_OURS, b""):
                 return  # TensorFlow already uses the port, so this machine is late or was restarted
-            said = answer.readline(_LONGEST)
-            if said.startswith(_MISSING):
-                raise Failure(_missing(said.removeprefix(_MISSING).decode(errors="replace").strip(), seconds))
-            if said == _GO:
+            received = answer.readline(_LONGEST)
+            if received.startswith(_MISSING):
+                raise Failure(_missing(received.removeprefix(_MISSING).decode(errors="replace").strip(), seconds))
+            if received == _GO:
                 return
             missing = cluster.workers[0]  # the first machine has disconnected
         time.sleep(min(SECONDS_BETWEEN_KNOCKS, max(0, end - time.monotonic())))

@@ -81,9 +81,9 @@ class Replicas:
         flat, places = tf.nest.flatten(values), collections.defaultdict(list)
         for place, value in enumerate(flat):  # a collective operation concatenates tensors of one dtype
             places[self.first(value).dtype].append(place)
-        for of_dtype in places.values():
-            sums = self.strategy.extended.batch_reduce_to("SUM", [(flat[place],) * 2 for place in of_dtype])
-            for place, value in zip(of_dtype, sums, strict=True):
+        for group in places.values():
+            sums = self.strategy.extended.batch_reduce_to("SUM", [(flat[place],) * 2 for place in group])
+            for place, value in zip(group, sums, strict=True):
                 flat[place] = value
         return tf.nest.pack_sequence_as(values, flat)
 
@@ -95,15 +95,15 @@ class Replicas:
         """Returns the values of this machine's replicas, in order, from a list that `run` returned."""
         if self.strategy is None:
             return values
-        of_each = self.strategy.experimental_local_results
+        local_results = self.strategy.experimental_local_results
         count = len(self.devices)
-        return [tf.nest.map_structure(lambda v, i=i: of_each(v)[i], one) for i in range(count) for one in values]
+        return [tf.nest.map_structure(lambda v, i=i: local_results(v)[i], one) for i in range(count) for one in values]
 
     def sum(self, value):
         """Returns the sum of a scalar tensor over the replicas of all machines; requires several replicas."""
         return self.strategy.reduce("SUM", self.strategy.run(tf.identity, args=(value,)), axis=None)
 
-    def check_same(self, value, what):
+    def check_same(self, value, part):
         """Waits for all machines, and raises `UserError` on all machines if a JSON value is not the same everywhere.
 
         If the values are dicts with the same keys, the message names the keys whose values differ.
@@ -113,12 +113,12 @@ class Replicas:
         names, differing = sorted(value) if isinstance(value, dict) else [], []
         (is_same,) = self._have_same([names or value])
         if is_same:  # otherwise the machines have different numbers of values, which TensorFlow cannot gather
-            of_names = self._have_same([value[name] for name in names])
-            differing = [name for name, same in zip(names, of_names, strict=True) if not same]
+            are_same = self._have_same([value[name] for name in names])
+            differing = [name for name, same in zip(names, are_same, strict=True) if not same]
         if not is_same or differing:
             which = f" ({', '.join(differing)})" if differing else ""
             raise UserError(
-                f"TF_CONFIG: the machines have different {what}{which}. Expected the same command, files and version "
+                f"TF_CONFIG: the machines have different {part}{which}. Expected the same command, files and version "
                 "of t2t_lite on all machines."
             )
 
@@ -134,8 +134,8 @@ class Replicas:
             return self.strategy.gather(self.strategy.run(tf.identity, args=(numbers,)), axis=0)
 
         with self.naming_lost_worker():
-            found = of_all().numpy()
-        return (found == found[0]).all(axis=0).tolist()
+            digests = of_all().numpy()
+        return (digests == digests[0]).all(axis=0).tolist()
 
     @contextlib.contextmanager
     def naming_lost_worker(self):
@@ -290,8 +290,8 @@ def _over_workers(cluster, gpus):
             "started on all machines before anything else uses TensorFlow."
         ) from error
     count = strategy.num_replicas_in_sync
-    each = f"{counted(count // len(cluster.workers), 'GPU')} each" if gpus else "the CPU of each"
-    description = f"devices: {counted(len(cluster.workers), 'machine')}, {each}; this is worker {cluster.index}"
+    devices_each = f"{counted(count // len(cluster.workers), 'GPU')} each" if gpus else "the CPU of each"
+    description = f"devices: {counted(len(cluster.workers), 'machine')}, {devices_each}; this is worker {cluster.index}"
     return Replicas(strategy, count, description, cluster)
 
 

@@ -99,8 +99,8 @@ class Evaluator:
             self._batches = source.evaluation(paths, records.split in problem.ordered_splits)
         self._begin = functools.partial(source.first_state, model)
         self._metrics = {name: registry.metric(name) for name in own_metrics(problem, hparams)}
-        of_answers = any(metric.of == "answers" for metric in self._metrics.values())
-        self._task = registry.task_of(problem)(problem, encoders) if of_answers else None
+        needs_answers = any(metric.of == "answers" for metric in self._metrics.values())
+        self._task = registry.task_of(problem)(problem, encoders) if needs_answers else None
         self._outputs = None
         if problem.eval_decode_metric and (settings.translate_all or hparams.eval_decode_examples > 0):
             count = None if settings.translate_all else hparams.eval_decode_examples
@@ -128,35 +128,35 @@ class Evaluator:
         answers, state = [], self._begin()
         for batch in record_format.naming(batches, self._paths, self.problem.record_features):
             scored = batch.pop("scored", batch["targets"])
-            found, chosen, state = self._sums(batch, scored, state)
+            batch_sums, chosen, state = self._sums(batch, scored, state)
             if self._task:
                 rows = zip(batch["inputs"].numpy(), batch["targets"].numpy(), chosen.numpy(), strict=True)
                 answers += [self._task.compared(*row) for row in rows]
-            found = tf.nest.map_structure(lambda value: value.numpy().astype(np.float64), found)
-            sums = tf.nest.map_structure(np.add, sums, found) if sums else found
+            batch_sums = tf.nest.map_structure(lambda value: value.numpy().astype(np.float64), batch_sums)
+            sums = tf.nest.map_structure(np.add, sums, batch_sums) if sums else batch_sums
         if not sums or not sums["counts"]["targets"]:
             raise UserError(f"{self.problem.full_name}: the records contain no examples. Run t2t-datagen again.")
         means = {
-            f"{what}_{feature}": float(total / max(sums["counts"][feature], 1))
-            for what in self._sums_shown
-            for feature, total in sums[what].items()
+            f"{kind}_{feature}": float(total / max(sums["counts"][feature], 1))
+            for kind in self._sums_shown
+            for feature, total in sums[kind].items()
         }
         loss = means.pop("loss_targets")
-        own, facts = self._own_metrics(sums["metrics"], answers)
+        own_metrics, facts = self._own_metrics(sums["metrics"], answers)
         by_unit = losses_by_unit(loss, self._counts, self.problem.loss_metrics)
         perplexity = {"perplexity": math.exp(min(loss, 80.0))} if registry.task_of(self.problem).has_perplexity else {}
-        return {"loss": loss, **perplexity, **means, **by_unit, **own}, facts
+        return {"loss": loss, **perplexity, **means, **by_unit, **own_metrics}, facts
 
     def _own_metrics(self, sums, answers):
         """Returns (the problem's metrics as {name: float}, further fields for the log)."""
-        found, facts = {}, {}
+        metrics, facts = {}, {}
         for name, metric in self._metrics.items():
             if metric.of == "logits":
-                found[name] = float(metric.result(sums[name]))
+                metrics[name] = float(metric.result(sums[name]))
             else:
-                found[name], more = score_and_facts(metric(*map(list, zip(*answers, strict=True))))
+                metrics[name], more = score_and_facts(metric(*map(list, zip(*answers, strict=True))))
                 facts.update(more)
-        return found, facts
+        return metrics, facts
 
     def _batch_sums(self, batch, scored, state):
         outputs = self.model(with_state(self.model, batch, state, training=False), training=False)
@@ -172,8 +172,8 @@ class Evaluator:
             metrics[name] = metric(logits[feature], tf.reshape(labels, tf.shape(logits[feature])[:-1]))
         counts = {feature: tf.math.count_nonzero(ids) for feature, ids in batch.items()}
         chosen = self._task.choose(logits["targets"], batch["inputs"]) if self._task else ()
-        found = {"loss": objective.nats, "cost": objective.cost, "counts": counts, "metrics": metrics}
-        return found, chosen, next_state(outputs, state)
+        sums = {"loss": objective.nats, "cost": objective.cost, "counts": counts, "metrics": metrics}
+        return sums, chosen, next_state(outputs, state)
 
 
 def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_texts=None, also_shown=(), **facts):
@@ -191,20 +191,20 @@ def evaluate_and_log(evaluator, log, step, folder="eval", name="evaluation", on_
     """
     started = time.monotonic()
     with waiting(f"{name} at step {step:,} …"):
-        found = evaluator()
+        evaluation = evaluator()
     seconds = time.monotonic() - started
     # rounded once, as in the log, since the best model's line and later commands show what they read there
-    metrics = {metric: rounded(value) for metric, value in found.metrics.items()}
-    names = {*evaluator.shown([*found.metrics]), *also_shown}
+    metrics = {metric: rounded(value) for metric, value in evaluation.metrics.items()}
+    names = {*evaluator.shown([*evaluation.metrics]), *also_shown}
     shown = "  ".join(f"{metric} {value:.4f}" for metric, value in metrics.items() if metric in names)
     LOGGER.info(f"{name} at step {step:,}: {shown}  ({seconds:.1f} s)")
-    if found.texts and on_texts:
-        on_texts(step, found.texts)
+    if evaluation.texts and on_texts:
+        on_texts(step, evaluation.texts)
     log.scalars(step, metrics, folder)
-    if found.texts:
-        log.text(step, "translations", _table(found.texts[:_SHOWN]), folder)
+    if evaluation.texts:
+        log.text(step, "translations", _table(evaluation.texts[:_SHOWN]), folder)
     # The log is written last, because a restarted run does not repeat logged evaluations.
-    log.write("evaluation", step, **metrics, seconds=round(seconds, 3), **facts, **found.facts)
+    log.write("evaluation", step, **metrics, seconds=round(seconds, 3), **facts, **evaluation.facts)
     return metrics
 
 
@@ -263,17 +263,17 @@ class OutputScorer:
         texts = []
         for (ids, _), *pair in zip(self._sample, outputs, references, strict=True):
             inputs = source.decode([i for i in ids if i != EOS_ID])
-            shown = (problem.output_text(inputs, target.decode(each), encoders) for each in pair)
+            shown = (problem.output_text(inputs, target.decode(side_ids), encoders) for side_ids in pair)
             texts.append((inputs, *shown))
         pairs = {"ids": (outputs, references), "texts": ([t[1] for t in texts], [t[2] for t in texts])}
         self._warn(*pairs["texts"])
         scores, facts = {}, {}
         for name, metric in self._metrics.items():
-            scores[name], more = score_and_facts(metric(*pairs[metric.of], **self._known_to(metric)))
+            scores[name], more = score_and_facts(metric(*pairs[metric.of], **self._metric_arguments(metric)))
             facts.update(more)
         return scores, facts, texts
 
-    def _known_to(self, metric):
+    def _metric_arguments(self, metric):
         """Returns the facts about the problem that a metric's function takes as arguments, {argument: value}."""
         parameters = inspect.signature(metric.__wrapped__).parameters
         return {name: value for name, value in self._facts.items() if name in parameters}
@@ -287,9 +287,9 @@ class OutputScorer:
         self._has_warned = True
 
 
-def score_and_facts(found):
+def score_and_facts(result):
     """Returns (score, facts) from the result of a metric, which may be the score alone."""
-    score, facts = found if isinstance(found, tuple) else (found, {})
+    score, facts = result if isinstance(result, tuple) else (result, {})
     return float(score), facts
 
 

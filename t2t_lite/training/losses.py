@@ -225,12 +225,12 @@ class MaskedAccuracy(keras.metrics.SparseCategoricalAccuracy):
 
 def check_labels(labels, logits):
     """Raises `ValueError` unless there is one label per row of logits [..., V]; a last axis of size 1 is allowed."""
-    expected, found = tuple(logits.shape[:-1]), tuple(labels.shape)
-    if not may_be_equal(found[:-1] if len(found) > len(expected) and found[-1] in (1, None) else found, expected):
-        hint = " Convert one-hot labels with argmax(axis=-1)." if may_be_equal(found, logits.shape) else ""
+    expected, shape = tuple(logits.shape[:-1]), tuple(labels.shape)
+    if not may_be_equal(shape[:-1] if len(shape) > len(expected) and shape[-1] in (1, None) else shape, expected):
+        hint = " Convert one-hot labels with argmax(axis=-1)." if may_be_equal(shape, logits.shape) else ""
         raise ValueError(
             f"The labels must be ids of shape {expected}, because the logits have shape {tuple(logits.shape)}: "
-            f"received shape {found}.{hint}"
+            f"received shape {shape}.{hint}"
         )
 
 
@@ -247,14 +247,14 @@ def token_weights(sample_weight, targets):
     if sample_weight is None:
         return None
     sample_weight, targets = ops.cast(sample_weight, "float32"), ops.convert_to_tensor(targets)
-    found, missing = tuple(sample_weight.shape), len(targets.shape) - len(sample_weight.shape)
-    if missing == -1 and found[-1] in (1, None):  # weights [batch, 1] for classes [batch]
+    shape, missing = tuple(sample_weight.shape), len(targets.shape) - len(sample_weight.shape)
+    if missing == -1 and shape[-1] in (1, None):  # weights [batch, 1] for classes [batch]
         sample_weight = ops.squeeze(sample_weight, axis=-1)
     broadcast = [None if size == 1 else size for size in sample_weight.shape]
     if not may_be_equal([*broadcast, *[None] * missing], targets.shape):
         raise ValueError(
             f"`sample_weight` must have the shape of the labels, {tuple(targets.shape)}, or [batch] or [batch, 1]: "
-            f"received shape {found}."
+            f"received shape {shape}."
         )
     sample_weight = ops.reshape(sample_weight, (*ops.shape(sample_weight), *[1] * missing))
     # A copy, not a view, because Keras on the PyTorch backend multiplies weights by masks in place.

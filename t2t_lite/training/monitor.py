@@ -75,13 +75,13 @@ class Monitor:
                 f"{', '.join(changed)} changed since the last evaluation. Evaluations before and after the change are "
                 "not compared: the best model and early stopping start anew."
             )
-        asked = (
+        requested = (
             self._settings.best_checkpoint_metric,
             self._settings.early_stopping.steps and self._settings.early_stopping.metric,
         )
         writes = functools.partial(write_translations, self._output_dir) if self._settings.translate_all else None
         facts = {"settings": self._compared} if self._compared else {}
-        metrics = evaluate_and_log(self._evaluator, self._log, step, on_texts=writes, also_shown=asked, **facts)
+        metrics = evaluate_and_log(self._evaluator, self._log, step, on_texts=writes, also_shown=requested, **facts)
         self._update_best()
         return metrics
 
@@ -135,12 +135,12 @@ def history(log, settings=None):
     """
     lines = [line for line in lineage(log.read()) if line["event"] == "evaluation"]
     lines = [line for line in lines if not _differences(line.get("settings"), settings)]
-    found = {line["step"]: (metrics_of(line), _tokenization(line)) for line in lines}  # the last log entry of each step
+    last = {line["step"]: (metrics_of(line), _tokenization(line)) for line in lines}  # the last log entry of each step
     newest = _tokenization(lines[-1]) if lines else None
-    for metrics, tokenization in found.values():
+    for metrics, tokenization in last.values():
         if tokenization != newest:
             metrics.pop("bleu", None)
-    return sorted((step, metrics) for step, (metrics, _) in found.items())
+    return sorted((step, metrics) for step, (metrics, _) in last.items())
 
 
 def _differences(settings, others):
@@ -182,15 +182,15 @@ def check_metrics(model, problem, hparams, settings):
     """
     names = metric_names(problem, hparams, settings.translate_all)
     rule, best = settings.early_stopping, settings.best_checkpoint_metric
-    own = own_metrics(problem, hparams)
-    is_of_targets = all(registry.metric(name).feature == "targets" for name in own)
+    computed = own_metrics(problem, hparams)
+    is_of_targets = all(registry.metric(name).feature == "targets" for name in computed)
     if not is_of_targets or not {rule.metric if rule.steps else "loss", best or "none"} <= {*names, "none"}:
         further = further_losses(model, batch_features(problem, type(model)))
         if settings.eval_stride:
             further = tuple(name for name in further if not name.startswith("cost_"))  # see `Evaluator`
         names += further
         others = [name.removeprefix("loss_") for name in further if name.startswith("loss_")]
-        check_features(problem, own, ["targets", *others])
+        check_features(problem, computed, ["targets", *others])
     if rule.steps:
         _check_computed("eval_early_stopping_metric", rule.metric, names)
         if rule.metric_minimize not in (None, lower_is_better(rule.metric)):

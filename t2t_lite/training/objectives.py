@@ -51,10 +51,10 @@ def objective_sums(outputs, batch, label_smoothing=0.0, keeps_softmax=True):
         raise UserError(
             f"the model predicts {what}. Expected targets, and only features of the batches: {', '.join(batch)}."
         )
-    each = {f: _loss(logits[f], labels_of(logits[f], batch[f]), label_smoothing, keeps_softmax) for f in logits}
+    by_feature = {f: _loss(logits[f], labels_of(logits[f], batch[f]), label_smoothing, keeps_softmax) for f in logits}
     return Sums(
-        {feature: objective for feature, (objective, _) in each.items()},
-        {feature: nats for feature, (_, nats) in each.items()},
+        {feature: objective for feature, (objective, _) in by_feature.items()},
+        {feature: nats for feature, (_, nats) in by_feature.items()},
         {f: tf.reduce_sum(tf.where(batch[f] != 0, tf.cast(cost, tf.float32), 0.0)) for f, cost in costs.items()},
         shares=outputs.get(SHARES, {}) if isinstance(outputs, dict) else {},
     )
@@ -99,9 +99,9 @@ def further_losses(model, features):
         return objective_sums(model(batch, training=False), batch)
 
     batch = {feature: tf.TensorSpec([None] * rank, tf.int32) for feature, rank in features.items()}
-    found = tf.function(sums, autograph=False).get_concrete_function(batch).structured_outputs
-    losses = (f"loss_{feature}" for feature in found.nats if feature != "targets")
-    return *losses, *(f"cost_{feature}" for feature in found.cost)
+    sums_of_batch = tf.function(sums, autograph=False).get_concrete_function(batch).structured_outputs
+    losses = (f"loss_{feature}" for feature in sums_of_batch.nats if feature != "targets")
+    return *losses, *(f"cost_{feature}" for feature in sums_of_batch.cost)
 
 
 def mean_loss(sums, counts):

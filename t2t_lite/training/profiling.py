@@ -106,8 +106,8 @@ class Compilations:
         if self._first:
             self._say(step - 1, [self._first[0]], self._first[1])
             self._first = None
-        found = [self._shape(batch) for batch in batches if self._train_step.xla_compile]
-        met = {(i // self._train_step.accumulation, shape) for i, shape in enumerate(found)}
+        shapes = [self._shape(batch) for batch in batches if self._train_step.xla_compile]
+        met = {(i // self._train_step.accumulation, shape) for i, shape in enumerate(shapes)}
         new = sorted({shape for _, shape in met - self._met})
         started = time.monotonic()
         with self._explaining() if new else contextlib.nullcontext():
@@ -123,8 +123,8 @@ class Compilations:
 
     def _say(self, step, shapes, seconds):
         shapes = ", ".join(map(shape_text, shapes))
-        what = " x ".join(["rows", *self._train_step.features])
-        LOGGER.info(f"step {step:,}: XLA compiled {shapes} ({what}) in {seconds:.1f} s")
+        axes = " x ".join(["rows", *self._train_step.features])
+        LOGGER.info(f"step {step:,}: XLA compiled {shapes} ({axes}) in {seconds:.1f} s")
         self._context.log.write("compile", step, shapes=shapes, seconds=round(seconds, 3))
 
     @contextlib.contextmanager

@@ -51,7 +51,7 @@ def announce(context, train_step, gives_up=()):
     if any(data.cut.values()):
         cut = ", ".join(f"{count:,} {FILE_TAGS[split]}" for split, count in data.cut.items())
         left_out += f" (truncated to {data.source.longest} ids: {cut})"
-    kept = "" if accumulation == hparams["gradient_accumulation_steps"] else " (same batches per step)"
+    remark = "" if accumulation == hparams["gradient_accumulation_steps"] else " (same batches per step)"
     exactly = (
         f"except for: {'; '.join(gives_up)}" if gives_up else "the same command on this machine gives identical results"
     )
@@ -69,7 +69,7 @@ def announce(context, train_step, gives_up=()):
         f"{hparams['dtype_policy']}",
         f"batches: up to {hparams['batch_size']:,} tokens per replica, "
         f"{hparams['batch_size'] * replicas_count * accumulation:,} tokens per step (all replicas): "
-        f"{counted(replicas_count, 'replica')}, accumulation {accumulation}{kept}",
+        f"{counted(replicas_count, 'replica')}, accumulation {accumulation}{remark}",
         *further,
         f"seed {hparams['random_seed']}: reproducible, {exactly}",
         f"output: {context.output_dir}",
@@ -98,11 +98,11 @@ def fetch(results):
     shapes = [tuple(getattr(leaf, "shape", ())) for leaf in leaves[: len(leaves) // len(results)]]
     values = tf.concat([tf.reshape(leaf, [-1]) for leaf in leaves], 0) if any(shapes) else tf.stack(leaves)
     ends = np.cumsum([max(sum(shape), 1) for shape in shapes])
-    found = []
+    on_host = []
     for row in values.numpy().reshape(len(results), -1):
         parts = [part.reshape(shape).tolist() for part, shape in zip(np.split(row, ends[:-1]), shapes, strict=True)]
-        found.append(tf.nest.pack_sequence_as(results[0], parts))
-    return found
+        on_host.append(tf.nest.pack_sequence_as(results[0], parts))
+    return on_host
 
 
 class TrainingProgress:
@@ -194,8 +194,8 @@ class TrainingProgress:
         self._shown.show(step, values, shares)
         self._log.write("progress", step, **values, **shares)
         for name, layers in shares.items():
-            each = ((f"{name}/{i}/{j}", share) for i, layer in enumerate(layers) for j, share in enumerate(layer))
-            values.update(each)
+            scalars = ((f"{name}/{i}/{j}", share) for i, layer in enumerate(layers) for j, share in enumerate(layer))
+            values.update(scalars)
         self._log.scalars(step, values)
         self._reset()
 
@@ -250,13 +250,13 @@ class TrainingProgress:
 
     def _shares(self):
         """Returns {name_feature: list of shares per layer} from the model's counts in this window."""
-        found = {}
+        shares = {}
         for name, features in self._window[0].get("shares", {}).items():
             for feature in features:
                 by_layer = zip(*(metrics["shares"][name][feature] for metrics in self._window), strict=True)
                 counts = [np.sum(layer, axis=0) for layer in by_layer]  # layers may have different numbers of experts
-                found[f"{name}_{feature}"] = [np.round(layer / max(layer.sum(), 1), 4).tolist() for layer in counts]
-        return found
+                shares[f"{name}_{feature}"] = [np.round(layer / max(layer.sum(), 1), 4).tolist() for layer in counts]
+        return shares
 
 
 def sentences_read(lines, step, batches_read):
@@ -311,7 +311,7 @@ class ProgressLine:
             shares: {name: list of shares per layer}.
         """
         self._due = time.monotonic() + (_SECONDS_MOVING if self.moves else _SECONDS_PLAIN)
-        self._fields = self._made(step, values, shares)
+        self._fields = self._line_fields(step, values, shares)
         if not self.moves:
             LOGGER.info("  ".join(self._fields))
             return
@@ -326,7 +326,7 @@ class ProgressLine:
             self._left_at = step
         move()
 
-    def _made(self, step, values, shares):
+    def _line_fields(self, step, values, shares):
         """Returns the fields of the line. The most important come first, because narrow terminals truncate lines."""
         seconds, steps_left = values["seconds_per_step"], self._train_steps - step
         fields = [f"step {step:,}/{self._train_steps:,}", f"loss {values['loss']:{_digits(values['loss'])}}"]

@@ -119,8 +119,8 @@ def generator_states(model):
 
     The numbers do not depend on other models in the process. Generators of `t2t_lite.layers.Dropout` are omitted.
     """
-    generators = (found for layer in model._flatten_layers() for found in layer._seed_generators)
-    own = dict.fromkeys(found for found in generators if not isinstance(found, ScopedSeed))
+    generators = (seed for layer in model._flatten_layers() for seed in layer._seed_generators)
+    own = dict.fromkeys(seed for seed in generators if not isinstance(seed, ScopedSeed))
     return {f"{i:04d}": generator.state.value for i, generator in enumerate(own)}
 
 

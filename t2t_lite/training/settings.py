@@ -182,14 +182,14 @@ class RememberedFlags:
             UserError: if a value has the wrong type or is out of range.
         """
         with located(self.path):
-            found = {name: self._read(type(value)) for name, value in NOT_GIVEN.items() if name != "evaluation"}
-            found["train_steps"] = self._read(LengthSettings).train_steps
+            arguments = {name: self._read(type(value)) for name, value in NOT_GIVEN.items() if name != "evaluation"}
+            arguments["train_steps"] = self._read(LengthSettings).train_steps
             schedule, evaluation = self.values.get("schedule"), None
             if schedule != _WITHOUT_EVALUATIONS:
                 early, search = self._read(EarlyStopping, EARLY), self.values.get("search")
                 further = {"early_stopping": early, "search": search, "translate_all": schedule == _SCHEDULES[True]}
                 evaluation = self._read(EvaluationSettings, **further)
-            return found | {"evaluation": evaluation}
+            return arguments | {"evaluation": evaluation}
 
     def _read(self, settings, prefix="", **further):
         declared, values = settings_of(settings), self.values

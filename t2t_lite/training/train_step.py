@@ -123,10 +123,10 @@ class TrainStep:
         Returns:
             PlacedBatches.
         """
-        placed, each = [], self.accumulation
+        placed, per_replica = [], self.accumulation
         for replica, device in enumerate(self.replicas.devices, self.replicas.first_replica):
             with tf.device(device):
-                for batch in batches.batches[replica * each : (replica + 1) * each]:
+                for batch in batches.batches[replica * per_replica : (replica + 1) * per_replica]:
                     placed.append({feature: tf.cast(ids, tf.int64) for feature, ids in batch.items()})
         with tf.device("CPU:0"):
             counts = {feature: tf.constant(count, tf.float32) for feature, count in batches.counts.items()}
@@ -163,10 +163,10 @@ class TrainStep:
 
     def variables(self):
         """Returns the TensorFlow variables, including replica copies, that a step uses and that checkpoints save."""
-        own = [self._skipped_in_a_row, *(self.loss_scale.variables if self.loss_scale else ())]
-        found = [*(variable.value for variable in (*self.model.variables, *self.optimizer.variables)), *own]
-        copies = [] if self.replicas.strategy is None else map(self.replicas.strategy.experimental_local_results, found)
-        return [*found, *itertools.chain.from_iterable(copies)]
+        counters = [self._skipped_in_a_row, *(self.loss_scale.variables if self.loss_scale else ())]
+        saved = [*(variable.value for variable in (*self.model.variables, *self.optimizer.variables)), *counters]
+        copies = [] if self.replicas.strategy is None else map(self.replicas.strategy.experimental_local_results, saved)
+        return [*saved, *itertools.chain.from_iterable(copies)]
 
     def compile_for(self, batch):
         """Compiles the gradient computation for the shape of a batch.
@@ -214,12 +214,12 @@ class TrainStep:
 
     def _states_unless(self, is_left_out, states, new_states):
         """Returns the new states of the lanes, or the old states if the step is skipped, on each lane's device."""
-        kept = []
+        chosen = []
         for lane, pair in enumerate(zip(states, new_states, strict=True)):
             device = None if self._compiles_update else self.replicas.devices[lane // self.accumulation]
             with tf.device(device):
-                kept.append(tf.nest.map_structure(lambda old, new: tf.where(is_left_out, old, new), *pair))
-        return kept
+                chosen.append(tf.nest.map_structure(lambda old, new: tf.where(is_left_out, old, new), *pair))
+        return chosen
 
     def _scale(self):
         return tf.constant(1.0) if self.loss_scale is None else self.loss_scale.value.read_value()
@@ -269,8 +269,8 @@ class TrainStep:
             replica = tf.distribute.get_replica_context().replica_id_in_sync_group
             replica = replica if isinstance(replica, int) else int(tf.get_static_value(replica))
             begin = (replica - self.replicas.first_replica) * self.accumulation
-            own = [each[begin : begin + self.accumulation] for each in (batches, states)]
-            *sums, own_states = self._replica_gradients(replica, *own, counts, first_batch, scale)
+            inputs = [each[begin : begin + self.accumulation] for each in (batches, states)]
+            *sums, own_states = self._replica_gradients(replica, *inputs, counts, first_batch, scale)
             return (*sums, tf.identity(stop)), own_states
 
         sums, states = self.replicas.run(on_replica, batches, counts, first_batch, scale, stop, states)

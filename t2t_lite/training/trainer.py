@@ -187,8 +187,8 @@ class Trainer:
     def check(self):
         """Checks names, settings and data, as `train` does before it writes any files. Raises `UserError`."""
         check_tensorflow("Trainer")
-        given = self.problem, self.model, self.hparams, self.hparams_set
-        settings = run_directory.fill_in_settings(self.output_dir, *given)
+        arguments = self.problem, self.model, self.hparams, self.hparams_set
+        settings = run_directory.fill_in_settings(self.output_dir, *arguments)
         self.problem, self.model, self.hparams, self.hparams_set = settings
         run_directory.check_belongs(self.output_dir, {"problem": self.problem, "model": self.model})
         hparams = without_multistep(self.hparams).of_model(registry.model(self.model))
@@ -214,8 +214,8 @@ class Trainer:
         keras.utils.set_random_seed(self.hparams.random_seed % 2**32)
         # The accumulation is adjusted so that the steps are the same as earlier in the run.
         count, keep = replicas.count, self.keep_batches_a_step or not self.allow_hparams_change
-        wanted = self.hparams.gradient_accumulation_steps
-        accumulation = run_directory.accumulation_for(count, wanted, before, keep)
+        requested = self.hparams.gradient_accumulation_steps
+        accumulation = run_directory.accumulation_for(count, requested, before, keep)
         batches = batches_of(registry.model(self.model))
         lanes = batches.lanes_of(replicas, accumulation, before, self.output_dir)
         settings = self.problem, self.hparams, self.data_dir, shapes if compiles else None, batches, lanes
@@ -240,8 +240,8 @@ class Trainer:
         """Combines the given settings with the settings that the run remembers; returns the number of steps."""
         if train_steps is None:
             train_steps = self._before.settings()["train_steps"]
-        asked = train_steps, self.evaluation, self.checkpoints, self.devices, self.log
-        self._flags = self._before.updated(*asked, **(self.also_asked or {}))
+        settings = train_steps, self.evaluation, self.checkpoints, self.devices, self.log
+        self._flags = self._before.updated(*settings, **(self.also_asked or {}))
         if values := (self._flags if self.remembers else self._before).values:
             self._context.config["plan"] = values
         return train_steps
@@ -260,8 +260,8 @@ class Trainer:
         config, check_same = self._context.config, self._context.replicas.check_same
         values = {name: value for name, value in config.items() if name not in ("hparams", "plan")}
         check_same(values | config["hparams"], "problem, model and hyperparameters")
-        of_command = {"warm_start_from": self.warm_start_from, "allow_hparams_change": self.allow_hparams_change}
-        check_same(self._flags.values | of_command, "settings")
+        command_settings = {"warm_start_from": self.warm_start_from, "allow_hparams_change": self.allow_hparams_change}
+        check_same(self._flags.values | command_settings, "settings")
         self._changed = run_directory.changed_hparams(self.output_dir, config, self.allow_hparams_change)
         self._stream_changed = [name for name in run_directory.STREAM if name in self._changed]
 

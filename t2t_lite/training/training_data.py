@@ -117,11 +117,11 @@ def check_reads(model, problem):
     """Raises `UserError` if a problem's batches lack a feature that a model reads or give it a different rank, or if a
     model that generates its outputs is given a problem for encoders.
     """
-    wanted = model.features if isinstance(model, SequenceModel) else {}
+    ranks = model.features if isinstance(model, SequenceModel) else {}
     features = batch_features(problem, type(model))
-    if wrong := [f for f, rank in wanted.items() if f != BEFORE and features.get(f) != rank]:
+    if wrong := [f for f, rank in ranks.items() if f != BEFORE and features.get(f) != rank]:
         raise UserError(
-            f"{type(model).__name__} reads {', '.join(wanted)}, but {problem.full_name} has "
+            f"{type(model).__name__} reads {', '.join(ranks)}, but {problem.full_name} has "
             f"{', '.join(problem.features)}{_of_another_rank(wrong[0], features)}. Expected a model for this problem, "
             "or other settings of the model, such as sentence_classes."
         )
@@ -235,10 +235,10 @@ class Feed(contextlib.AbstractContextManager):
             UserError: if the data are damaged.
         """
         started = time.monotonic()
-        taken = self._ahead.result() if self._ahead else self._read()
+        step = self._ahead.result() if self._ahead else self._read()
         self._ahead = None
         self.seconds_waited += time.monotonic() - started
-        return taken
+        return step
 
     def _read(self):
         with record_format.naming_damage(*self._paths, features=self._features):

@@ -253,8 +253,8 @@ def draw_lines(attention, layer, heads, rows=None):
     for row in [] if rows is None else rows:
         drawing.rectangle(_MARGIN, top + _ROW * row, left, _ROW, FAINT, 0.6)
     for number, head in enumerate(heads):
-        of_head = weights[head - 1]
-        for key, weight in enumerate([] if rows is None else of_head[rows].mean(0)):
+        head_weights = weights[head - 1]
+        for key, weight in enumerate([] if rows is None else head_weights[rows].mean(0)):
             if weight >= SMALLEST:
                 strip = right / len(heads)
                 drawing.rectangle(
@@ -262,7 +262,7 @@ def draw_lines(attention, layer, heads, rows=None):
                     sentence_attention.note(head, None, attention.keys[key], weight),
                 )  # fmt: skip
         for row in queries:
-            for key, weight in enumerate(of_head[row]):
+            for key, weight in enumerate(head_weights[row]):
                 if weight >= SMALLEST:
                     drawing.line(
                         begin, _middle(top, row), end, _middle(top, key), color(head - 1), weight,

@@ -23,7 +23,7 @@ def define_flags(flags):
     flags.DEFINE_string("song", "", "What.")
 
 MODES = {
-    "sing": Mode("--sing", ("song",), run=lambda flags: print("la la"), asked=lambda flags: flags.sing)
+    "sing": Mode("--sing", ("song",), run=lambda flags: print("la la"), selected_by=lambda flags: flags.sing)
 }
 """
 
@@ -93,9 +93,9 @@ def test_a_part_that_is_broken_is_named_and_left_out(folder, capsys):
 
 MODES = {
     "sing": Mode(
-        "--sing", ("song", "loud"), ("song",), instead={"hours": "Sing it twice."}, asked=lambda flags: flags.sing
+        "--sing", ("song", "loud"), ("song",), instead={"hours": "Sing it twice."}, selected_by=lambda flags: flags.sing
     ),
-    "rest": Mode("--rest", ("rest", "hours", "loud"), asked=lambda flags: flags.rest),
+    "rest": Mode("--rest", ("rest", "hours", "loud"), selected_by=lambda flags: flags.rest),
     "work": Mode("work", ("hours", "tool")),
 }
 

@@ -10,8 +10,8 @@ import scipy.stats
 from t2t_lite import registry
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation.answer_scores import (
-    OF_CLASSES,
-    OF_NUMBERS,
+    CLASS_METRICS,
+    NUMBER_METRICS,
     as_text,
     make_report,
     metric_names,
@@ -20,7 +20,7 @@ from t2t_lite.evaluation.answer_scores import (
     scored_task,
 )
 
-SCORES = OF_CLASSES | OF_NUMBERS
+SCORES = CLASS_METRICS | NUMBER_METRICS
 # Three of four "yes" found, one of two "no".
 PREDICTED, EXPECTED = ["yes", "yes", "yes", "no", "no", "yes"], ["yes", "yes", "yes", "yes", "no", "no"]
 COUNT = 2000

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-OF_TAGS = pytest.importorskip("t2t_lite.extras.tagging.tag_metrics").OF_TAGS
+TAG_METRICS = pytest.importorskip("t2t_lite.extras.tagging.tag_metrics").TAG_METRICS
 seqeval = pytest.importorskip("seqeval.metrics")
 
 
@@ -18,5 +18,5 @@ def test_entity_scores(marks, types):
         expected = [draw.choices(tags, k=draw.randint(1, 12)) for _ in range(20)]
         predicted = [[draw.choice([tag, tag, *tags]) for tag in sentence] for sentence in expected]
         for name in ("precision", "recall", "f1"):
-            score = OF_TAGS[f"entity_{name}"](predicted, expected)
+            score = TAG_METRICS[f"entity_{name}"](predicted, expected)
             assert score == pytest.approx(getattr(seqeval, f"{name}_score")(expected, predicted), abs=1e-12)

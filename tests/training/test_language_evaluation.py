@@ -104,7 +104,7 @@ def test_the_loss_is_that_of_the_distribution_by_token_word_character_and_byte(p
     for unit, count in counts.items():
         expected |= {f"nats_per_{unit}": nats / count, f"perplexity_per_{unit}": math.exp(nats / count)}
         expected[f"bits_per_{unit}"] = nats / count / math.log(2)
-    assert {*loss_units.OF_TEXT, "token_accuracy"} <= {*metrics}
+    assert {*loss_units.TEXT_MEASURES, "token_accuracy"} <= {*metrics}
     for name in {*metrics} - {"token_accuracy"}:
         assert metrics[name] == pytest.approx(expected[name], rel=1e-5), name
 

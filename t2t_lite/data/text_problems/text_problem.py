@@ -170,15 +170,15 @@ class Text2TextProblem(Problem):
             tmp_dir, force_get = self._tmp_dir, False
         owner = self.use_vocab_from_other_problem or self
         paths = {feature: os.path.join(data_dir, name) for feature, name in self.vocab_filenames.items()}
-        of_owner = {feature: os.path.join(data_dir, name) for feature, name in owner.vocab_filenames.items()}
-        of_owner = {feature: path for feature, path in of_owner.items() if path in paths.values()}
-        missing = {feature: path for feature, path in of_owner.items() if not files.exists(path)}
+        owner_paths = {feature: os.path.join(data_dir, name) for feature, name in owner.vocab_filenames.items()}
+        owner_paths = {feature: path for feature, path in owner_paths.items() if path in paths.values()}
+        missing = {feature: path for feature, path in owner_paths.items() if not files.exists(path)}
         if missing and force_get:
             raise MissingFile(
                 f"{next(iter(missing.values()))}: no such vocabulary. Run: {datagen_command(self, data_dir)}"
             )
         if owner.existing_vocabularies and not force_get:
-            owner._take_over_vocabularies(of_owner)
+            owner._take_over_vocabularies(owner_paths)
         elif missing:
             owner._learn_vocabularies(missing, data_dir, tmp_dir)
         encoders = {path: vocabulary_files.open_encoder(path) for path in set(paths.values())}

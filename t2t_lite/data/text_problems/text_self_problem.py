@@ -29,7 +29,7 @@ class Text2SelfProblem(Text2TextProblem):
     task = "language_model"
     eval_decode_metric = None
     has_inputs = False
-    loss_metrics = loss_units.OF_TEXT
+    loss_metrics = loss_units.TEXT_MEASURES
 
     def nonblank_samples(self, data_dir, tmp_dir, dataset_split):
         """Yields the samples that are not blank and counts their text; see `Text2TextProblem`."""

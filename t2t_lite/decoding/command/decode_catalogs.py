@@ -44,8 +44,8 @@ def _check(job, source, output, others):
             f"--decode_from_file={source}: expected a model that translates, but {job.runs[0].checkpoint} does not."
         )
     if not output or plain_text.kind(output) != ending:
-        found = f"--decode_to_file={output}: expected" if output else "--decode_to_file is missing. Expected"
-        raise UserError(f"{found} the name of a {ending} file to write, since the input is {source}.")
+        fault = f"--decode_to_file={output}: expected" if output else "--decode_to_file is missing. Expected"
+        raise UserError(f"{fault} the name of a {ending} file to write, since the input is {source}.")
     settings = job.settings
     used = [*(flag for flag, path in others.items() if path), *(flag for flag, _ in job.files_beside().values())]
     used += ["--n_best_format=json"] * (job.n_best_format == "json")

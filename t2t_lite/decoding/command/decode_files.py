@@ -125,9 +125,9 @@ def translate_lines(job, part, path, write=None, convert=None):
         lines = checked[start : start + len(chunk)]
         outputs, answers = lines_of.outputs(lines, part.first + start, prefixes, on_progress, inputs=chunk)
         if write:
-            outputs = [text_files.output_line(found, as_ids) for found in answers]
-        texts = [outputs, *([found.beside.get(name, "") for found in answers] for name in job.files_beside())]
-        return texts, sum(found.tokens for found in answers)
+            outputs = [text_files.output_line(answer, as_ids) for answer in answers]
+        texts = [outputs, *([answer.beside.get(name, "") for answer in answers] for name in job.files_beside())]
+        return texts, sum(answer.tokens for answer in answers)
 
     paths = [path, *(beside for _, beside in job.files_beside().values())]
 
@@ -140,8 +140,8 @@ def translate_lines(job, part, path, write=None, convert=None):
     if part.references:  # the score of an empty file is undefined
         # sacreBLEU's score with its signature, which differs from tensor2tensor's BLEU_cased: see t2t-bleu.
         texts = [_first_text(job, line) for line in outputs()]
-        found = corpus_scores(texts, part.references, ["bleu"], job.bleu_tokenization, where=path)
-        print(f"{METRICS['bleu']} = {found['bleu']}", file=sys.stderr)
+        scores = corpus_scores(texts, part.references, ["bleu"], job.bleu_tokenization, where=path)
+        print(f"{METRICS['bleu']} = {scores['bleu']}", file=sys.stderr)
 
 
 def score_file(job, source, output="-"):
@@ -162,10 +162,10 @@ def score_file(job, source, output="-"):
     lines_of = job.lines_of(part.name)
 
     def make(chunk, start, on_progress):
-        found = lines_of.score(chunk, part.first + start)
+        target_scores = lines_of.score(chunk, part.first + start)
         on_progress(len(chunk))
-        counts = [len(score.token_log_probs) if score else 0 for score in found]
-        texts = [f"{score.per_token:.6f}" if count else "" for score, count in zip(found, counts, strict=True)]
+        counts = [len(score.token_log_probs) if score else 0 for score in target_scores]
+        texts = [f"{score.per_token:.6f}" if count else "" for score, count in zip(target_scores, counts, strict=True)]
         return [texts], sum(counts)
 
     _write(job, [path], part, make, "scoring")
@@ -183,15 +183,15 @@ def part_of_file(path, settings, errors=None, read=text_files.input_lines):
 
 def made_from(job, part, title):
     """Returns everything that the outputs depend on, {name for messages: value}; `title` names the kind of job."""
-    asked = ["long_input", "split_sentences", "on_error", "n_best_format", "mbr", "devices", "compute_dtype"]
-    asked += ["tokenization"] if job.mbr == "bleu" else []
+    names = ["long_input", "split_sentences", "on_error", "n_best_format", "mbr", "devices", "compute_dtype"]
+    names += ["tokenization"] if job.mbr == "bleu" else []
     return {
         "kind of job": title,
         "version": t2t_lite.__version__,
         # the index contains a checksum of every weight
         "checkpoint": [hashlib.sha256(files.read_bytes(f"{run.checkpoint}.index")).hexdigest() for run in job.runs],
         "decode_hparams": {**dataclasses.asdict(job.settings), "log_results": None},
-        "flags": {name: getattr(job, name) for name in asked},
+        "flags": {name: getattr(job, name) for name in names},
         "input": _digest([part.first, part.lines]),
         "prefixes": _digest(part.prefixes),
     }
@@ -219,7 +219,7 @@ def _write(job, paths, part, make, title, convert=None):
     """
     paths = [f"{paths[0]}.ids", *paths[1:]] if convert else paths
     keeps = paths[0] == "-" or is_device(paths[0])  # standard output cannot be read back
-    translator, delimiter, kept = job.translator, job.settings.delimiter, []
+    translator, delimiter, outputs_so_far = job.translator, job.settings.delimiter, []
     written = _ToStandardOutput(paths) if "-" in paths else ResumableFiles(paths, made_from(job, part, title))
     chunk = job.chunk * max(1, len(job.devices))
     if written.state is not None:  # the search history affects the last digits of scores
@@ -230,15 +230,15 @@ def _write(job, paths, part, make, title, convert=None):
             lines = part.lines[start : start + chunk]
             end = start + len(lines)
             texts, tokens = make(lines, start, lambda n, end=end: progress.add(min(n, end - progress.count)))
-            contents = ["".join(line + delimiter for line in of_file) for of_file in texts]
+            contents = ["".join(line + delimiter for line in file_lines) for file_lines in texts]
             written.write(contents, len(lines), translator.search_history)
             progress.add(end - progress.count, tokens)
-            kept += texts[0] if keeps else []
+            outputs_so_far += texts[0] if keeps else []
         written.finish()
     finally:
         written.close()
     progress.done()
-    lines = (lambda: kept) if keeps else (lambda: files.read_bytes(paths[0]).decode().split(delimiter)[:-1])
+    lines = (lambda: outputs_so_far) if keeps else (lambda: files.read_bytes(paths[0]).decode().split(delimiter)[:-1])
     for path in [*_replaced(paths[0], convert(lines())), *paths[1:]] if convert else paths:
         if path != "-":
             if job.keep_timestamp:

@@ -89,7 +89,7 @@ class DecodeHParams:
             UserError: a name is unknown (the message lists the nearest names), a value has the wrong type or is out of
                 range, or a setting of tensor2tensor has no meaning here.
         """
-        made, search, kinds = cls(), dict(defaults), decode_settings()
+        parsed, search, kinds = cls(), dict(defaults), decode_settings()
         for name, value in parse_assignments(text, where).items():
             if name in _NO_EFFECT:
                 LOGGER.warning("%s: %s has no effect: %s.", where, name, _NO_EFFECT[name])
@@ -107,12 +107,12 @@ class DecodeHParams:
                 if name in _IN_SEARCH:
                     search[_IN_SEARCH[name]] = _METHODS[value] if name == "sampling_method" else value
                 else:
-                    setattr(made, name, value)
+                    setattr(parsed, name, value)
         with located(where):
-            made.search = SearchOptions(**search)
-            made.delimiter = unescaped(made.delimiter)
-            made.check(mbr)
-        return made
+            parsed.search = SearchOptions(**search)
+            parsed.delimiter = unescaped(parsed.delimiter)
+            parsed.check(mbr)
+        return parsed
 
     def check(self, mbr=False):
         """Raises `UserError` for values out of range. num_samples is not limited, since it may count records."""
@@ -173,11 +173,11 @@ class DecodeHParams:
             UserError: a value is out of range, for example too many samples, or more outputs than samples or beams.
         """
         if self.search.sampling or mbr:
-            drawn = self.mbr_samples if mbr else self.num_outputs
-            dataclasses.replace(_SEARCH["n_best"], name="num_samples").typed(drawn)
+            num_samples = self.mbr_samples if mbr else self.num_outputs
+            dataclasses.replace(_SEARCH["n_best"], name="num_samples").typed(num_samples)
         if mbr:
-            if self.n_best > drawn:
-                raise UserError(f"n_best={self.n_best}: expected at most num_samples={drawn}.")
+            if self.n_best > num_samples:
+                raise UserError(f"n_best={self.n_best}: expected at most num_samples={num_samples}.")
             return self.search
         return dataclasses.replace(self.search, n_best=self.num_outputs)
 
@@ -188,21 +188,21 @@ def evaluation_search(text):
     Raises:
         UserError: a setting is not used by evaluations, or a value is out of range.
     """
-    given, search = parse_assignments(text, "--decode_hparams"), DecodeHParams.parse(text).search
-    if other := [name for name in given if name not in EVALUATION_SETTINGS]:
+    assignments, search = parse_assignments(text, "--decode_hparams"), DecodeHParams.parse(text).search
+    if other := [name for name in assignments if name not in EVALUATION_SETTINGS]:
         raise UserError(
             f"--decode_hparams: {other[0]} has no effect in evaluations. Expected {', '.join(EVALUATION_SETTINGS)}; "
             "other settings are for t2t-decoder."
         )
-    return {name: getattr(search, name) for name in given} or None
+    return {name: getattr(search, name) for name in assignments} or None
 
 
 def decode_settings():
     """Returns all decoding settings, {name: Setting}."""
-    own = {name: declared for name, declared in settings_of(DecodeHParams).items() if name != "search"}
+    own_settings = {name: declared for name, declared in settings_of(DecodeHParams).items() if name != "search"}
     search = {name: dataclasses.replace(_SEARCH[field], name=name) for name, field in _IN_SEARCH.items()}
     method = {"kind": str, "default": "argmax", "limits": Choices(tuple(_METHODS))}
-    return search | {"sampling_method": dataclasses.replace(search["sampling_method"], **method)} | own
+    return search | {"sampling_method": dataclasses.replace(search["sampling_method"], **method)} | own_settings
 
 
 def unescaped(text):

@@ -39,8 +39,8 @@ def translate_records(job, split, output=""):
         has_texts = job.n_best_format == "json" or not job.settings.identity_output  # BLEU cannot be computed from ids
         part = FilePart("examples", inputs, references=lines[1] if has_texts else None)
         translate_lines(job.with_settings(once), part, path)
-        for other, of_side in zip(_beside(path), lines, strict=True):
-            files.write_bytes(other, "".join(line + job.settings.delimiter for line in of_side).encode("utf-8"))
+        for other, side_lines in zip(_beside(path), lines, strict=True):
+            files.write_bytes(other, "".join(line + job.settings.delimiter for line in side_lines).encode("utf-8"))
 
 
 def read_records(job, split):
@@ -53,9 +53,9 @@ def read_records(job, split):
     # A problem on the user's files reads the settings of data_dir, but the model keeps those of its own data.
     records = Records(copy.copy(translator.problem), job.data_dir, split)
     records.check_vocabulary_of_model(translator.encoders)
-    wanted = None if job.settings.num_samples == -1 else job.settings.num_samples
+    limit = None if job.settings.num_samples == -1 else job.settings.num_samples
     pairs = []
-    for example in itertools.islice(records.examples(translator.hparams), wanted):
+    for example in itertools.islice(records.examples(translator.hparams), limit):
         inputs, targets = (_text(translator.encoders[side], example[side]) for side in ("inputs", "targets"))
         pairs.append((inputs, translator.problem.output_text(inputs, targets, translator.encoders)))
     begin, end = job.settings.shard_range(len(pairs))

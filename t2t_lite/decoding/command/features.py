@@ -59,10 +59,10 @@ def write_features(job, source, path, pooling=None, **options):
                 shape = {"descr": "<f4", "fortran_order": False, "shape": (rows, nothing.size)}
                 npy.write_array_header_1_0(array, shape)
                 for start, end in _parts(sizes):
-                    found = applied(features, readings[start:end], None)
+                    vectors = applied(features, readings[start:end], None)
                     skipped = np.full_like(nothing, np.nan) if pooling else nothing[None][:0]
-                    of_lines = [skipped if one is None else one for one in found]
-                    array.write((np.stack if pooling else np.concatenate)(of_lines).astype("<f4").tobytes())
+                    arrays = [skipped if one is None else one for one in vectors]
+                    array.write((np.stack if pooling else np.concatenate)(arrays).astype("<f4").tobytes())
             if not pooling:
                 with archive.open("lengths.npy", "w") as array:
                     npy.write_array(array, np.array(sizes, np.int64))

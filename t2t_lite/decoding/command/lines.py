@@ -92,13 +92,13 @@ class Lines:
         """
         return self.reader.read(line)
 
-    def asked(self, readings):
+    def answer_options(self, readings):
         """Returns the options with which `Answerer.answer` is called for these readings."""
         raise NotImplementedError
 
-    def answered(self, reading, found):
+    def answered(self, reading, answer):
         """Makes a LineAnswer from a reading and its answer, a `Translation` or a `Generation`."""
-        return LineAnswer(found, found.truncated, 1, len(found.hypotheses[0].ids) + 1 if found.text else 0)
+        return LineAnswer(answer, answer.truncated, 1, len(answer.hypotheses[0].ids) + 1 if answer.text else 0)
 
     def stream(self, line):
         """Returns an iterator of the parts of a line's output, or None if the output cannot be streamed."""
@@ -131,8 +131,8 @@ class Lines:
         """
 
         def answers(some):
-            found = self.answerer.answer(some, on_progress=on_progress, **self.asked(some))
-            return map(self.answered, some, found)
+            answers_of_some = self.answerer.answer(some, on_progress=on_progress, **self.answer_options(some))
+            return map(self.answered, some, answers_of_some)
 
         return applied(answers, self.readings(lines, first, prefixes), LineAnswer())
 
@@ -163,21 +163,23 @@ class Lines:
         """
         answers = self.answer(lines, first, prefixes, on_progress)
         numbered = list(enumerate(answers, first))
-        split = [f"{number} ({found.parts} parts)" for number, found in numbered if found.is_long and found.parts > 1]
-        self.warn_of_long(self.cut, [number for number, found in numbered if found.truncated])
+        split = [
+            f"{number} ({answer.parts} parts)" for number, answer in numbered if answer.is_long and answer.parts > 1
+        ]
+        self.warn_of_long(self.cut, [number for number, answer in numbered if answer.truncated])
         self.warn_of_long("split, because it is longer than", split)
-        if count := sum(found.parts > 1 and not found.is_long for found in answers):
+        if count := sum(answer.parts > 1 and not answer.is_long for answer in answers):
             LOGGER.info(
                 f"{self.name}: {counted(count, 'line')} had several sentences, which were translated one by one "
                 "(--split_sentences=never translates lines as a whole)"
             )
-        lost = [f"{number} ({', '.join(found.lost)})" for number, found in numbered if found.lost]
+        lost = [f"{number} ({', '.join(answer.lost)})" for number, answer in numbered if answer.lost]
         self.warn("protected texts that the model did not write were appended to the output", lost)
         short = "the output has less than a third as many pieces as the line, so it may omit some of the line"
-        self.warn(short, [number for number, found in numbered if found.is_short])
+        self.warn(short, [number for number, answer in numbered if answer.is_short])
         texts = []
-        for (number, found), line in zip(numbered, lines if inputs is None else inputs, strict=True):
-            texts.append(self.output(number, line, found))
+        for (number, answer), line in zip(numbered, lines if inputs is None else inputs, strict=True):
+            texts.append(self.output(number, line, answer))
             if self.settings.log_results:
                 LOGGER.info(f"INPUT: {as_field(str(line or ''))}\nOUTPUT: {texts[-1]}")
         return texts, answers
@@ -195,23 +197,23 @@ class Lines:
             return text_files.json_line(number, line, answered, describe)
         return text_files.output_line(answered, self.settings)
 
-    def warn(self, what, numbers):
+    def warn(self, event, numbers):
         """Logs a warning about the lines with the given numbers, if any."""
         if numbers:
             more = f", … ({len(numbers):,} lines)" if len(numbers) > _MANY else ""
-            LOGGER.warning(f"{self.name}: {what}: line {', '.join(map(str, numbers[:_MANY]))}{more}")
+            LOGGER.warning(f"{self.name}: {event}: line {', '.join(map(str, numbers[:_MANY]))}{more}")
 
-    def warn_of_long(self, what, numbers):
+    def warn_of_long(self, treatment, numbers):
         """Logs a warning that says how lines that were too long were treated, if there were any."""
         if numbers:
-            self.warn(f"{what} {self.limit:,} pieces", numbers)
+            self.warn(f"{treatment} {self.limit:,} pieces", numbers)
 
 
 def applied(function, readings, nothing):
     """Calls a function with the readings that are not None. In its results, `nothing` stands for each None."""
     readings = list(readings)
-    found = iter(function([one for one in readings if one is not None]))
-    return [nothing if one is None else next(found) for one in readings]
+    results = iter(function([one for one in readings if one is not None]))
+    return [nothing if one is None else next(results) for one in readings]
 
 
 def is_blank(line):
@@ -247,30 +249,32 @@ class LineTranslator(Lines):
         risk = {"utility": utility, "num_samples": settings.mbr_samples, "tokenize": tokenize} if utility else {}
         extra = {"return_token_scores": self.as_json, "return_attention": alignments}
         extra |= {"replace_unknown": settings.replace_unknown} | {f"return_{name}": True for name in told}
-        self._asked = {name: value for name, value in extra.items() if value} | vars(self._options) | risk
+        self._answer_options = {name: value for name, value in extra.items() if value} | vars(self._options) | risk
         self._most = max(settings.n_best, 1) if utility else None
 
     def read(self, line, prefix=""):
         """See `Lines`."""
-        found = self.reader.read(line)
+        reading = self.reader.read(line)
         if not prefix:
-            return found
-        return found._replace(prefix=self.answerer.prefix_of(prefix, found, self.limit, self._options))
+            return reading
+        return reading._replace(prefix=self.answerer.prefix_of(prefix, reading, self.limit, self._options))
 
-    def asked(self, readings):
+    def answer_options(self, readings):
         """See `Lines`."""
         prefixes = [[*line.prefix] for line in readings]
-        given = {"prefixes": prefixes} if any(prefixes) else {}
-        return self._asked | given | {"max_input_length": self.limit, "compile": self.compile}
+        forced = {"prefixes": prefixes} if any(prefixes) else {}
+        return self._answer_options | forced | {"max_input_length": self.limit, "compile": self.compile}
 
-    def answered(self, reading, found):
+    def answered(self, reading, translation):
         """See `Lines`."""
-        best = found.hypotheses[0]
+        best = translation.hypotheses[0]
         beside = {name: registry.teller(name).text(value) for name, value in best.told.items()}
         if self._alignments:
-            spans = found.source_spans or [], best.spans or []
+            spans = translation.source_spans or [], best.spans or []
             beside["alignment"] = pharaoh(word_alignment(reading.text, spans[0], best.text, spans[1], best.attention))
-        answered = super().answered(reading, dataclasses.replace(found, hypotheses=found.hypotheses[: self._most]))
+        answered = super().answered(
+            reading, dataclasses.replace(translation, hypotheses=translation.hypotheses[: self._most])
+        )
         return dataclasses.replace(answered, parts=len(reading.parts), is_long=reading.is_long, beside=beside)
 
     def read_target(self, line, _):
@@ -297,7 +301,7 @@ class LineGenerator(Lines):
         self._options = settings.search_options()
         typed_value("extra_length", self._options.extra_length, int, NEW_TOKENS)  # raises under the name typed here
 
-    def asked(self, readings):
+    def answer_options(self, readings):
         """See `Lines`."""
         return {"return_token_scores": self.as_json, **self._arguments()}
 
@@ -343,14 +347,14 @@ class LinePredictor(Lines):
         """See `Lines`."""
         return None if is_blank(line) and not self.reader.whole else self.reader.read(self._texts(line))
 
-    def asked(self, readings):
+    def answer_options(self, readings):
         """See `Lines`."""
         return {"batch_size": self.settings.search.batch_size, "max_length": self.limit, self._task.count: self._n_best}
 
-    def answered(self, reading, found):
+    def answered(self, reading, answer):
         """See `Lines`."""
-        parts = getattr(found, "parts", 1)
-        return LineAnswer(found, reading.truncated, parts, len(reading), is_long=parts > 1)
+        parts = getattr(answer, "parts", 1)
+        return LineAnswer(answer, reading.truncated, parts, len(reading), is_long=parts > 1)
 
     def check_lengths(self, lines, first=1):
         """See `Lines`. Also stores which lines are the first and the last, since their format may differ."""
@@ -362,8 +366,8 @@ class LinePredictor(Lines):
         answer = predicted.answer
         text = None if self.as_json else "" if answer is None else self._task.as_line(answer)
         if text is None:
-            said = {"skipped": True} if answer is None else text_files.rounded(self._task.as_json(answer))
-            return text_files.json_text({"line": number, **_asked(line, answer), **said})
+            fields = {"skipped": True} if answer is None else text_files.rounded(self._task.as_json(answer))
+            return text_files.json_text({"line": number, **_input_fields(line, answer), **fields})
         if isinstance(line, dict):
             text = f"{text_files.json_text(line['id'])}: {text_files.json_text(answer.text if answer else '')}"
             return ("{" if number == self._ends[0] else " ") + text + ("}" if number == self._ends[1] else ",")
@@ -386,7 +390,7 @@ class LinePredictor(Lines):
         return columns
 
 
-def _asked(line, answer):
+def _input_fields(line, answer):
     """Returns the JSON fields that show an input (None if not UTF-8), or {} if the answer itself lists its words."""
     if isinstance(line, dict):
         return {"id": line["id"]}

@@ -93,13 +93,13 @@ def json_line(number, line, translation, describe=described):
         translation: LineAnswer.
         describe: function that returns a hypothesis as a JSON object.
     """
-    found = {"line": number, "input": line}
+    fields = {"line": number, "input": line}
     if translation.parts != 1:
-        found |= {"parts": translation.parts} if translation.parts else {"skipped": True}
-    found |= {"truncated": True} if translation.truncated else {}
-    found |= {"short": True} if translation.is_short else {}
-    found["hypotheses"] = list(map(describe, translation.hypotheses))
-    return json_text(found)
+        fields |= {"parts": translation.parts} if translation.parts else {"skipped": True}
+    fields |= {"truncated": True} if translation.truncated else {}
+    fields |= {"short": True} if translation.is_short else {}
+    fields["hypotheses"] = list(map(describe, translation.hypotheses))
+    return json_text(fields)
 
 
 def json_text(value):
@@ -298,9 +298,9 @@ def _ending(path):
 
 def _ending_inside(folder, problem):
     """Returns the extension that a folder's files share; raises `UserError` unless `Problem.readers` has it."""
-    found = {*map(_ending, files.find_files(folder, ("",)))} & {*problem.readers}
-    if len(found) != 1:
+    shared = {*map(_ending, files.find_files(folder, ("",)))} & {*problem.readers}
+    if len(shared) != 1:
         endings = [f".{ending}" for ending in problem.readers]
-        what = f"a folder of files with the same extension, one of {', '.join(endings)}" if endings else "a file"
-        raise UserError(f"--decode_from_file={folder} is a folder. Expected {what}.")
-    return found.pop()
+        fault = f"a folder of files with the same extension, one of {', '.join(endings)}" if endings else "a file"
+        raise UserError(f"--decode_from_file={folder} is a folder. Expected {fault}.")
+    return shared.pop()

@@ -98,18 +98,18 @@ def tune_search(job, grid, split, source="", reference=""):
         lines_of = job.with_settings(job.settings.searching(**combination)).lines_of(name)
         lines_of.answer(lines[:1])  # does one-time work such as tracing, which is not timed
         start = time.monotonic()
-        outputs = [found.text for found in lines_of.answer(lines)]
+        outputs = [by_metric.text for by_metric in lines_of.answer(lines)]
         seconds = time.monotonic() - start
         # Show warnings only once, since most of them are about the references, which do not change.
-        found = scores.corpus_scores(outputs, references, _METRICS, tokenize, ter, None if trials else name)
-        points = {scores.METRICS[metric]: round(score.score, 2) for metric, score in found.items()}
+        by_metric = scores.corpus_scores(outputs, references, _METRICS, tokenize, ter, None if trials else name)
+        points = {scores.METRICS[metric]: round(score.score, 2) for metric, score in by_metric.items()}
         brevity_penalty = scores.make_metric("bleu", tokenize).corpus_score(outputs, [references]).bp
         trials.append(GridTrial(combination, points | {"BP": round(brevity_penalty, 3)}, seconds))
         words = [f"{key}={value}" for key, value in (combination | points).items()]
         LOGGER.info(f"{len(trials)} of {len(combinations)}: {', '.join(words)}, {seconds:.1f} s")
     best = best_trial(trials)
     chosen = ",".join(f"{key}={value}" for key, value in best.settings.items())
-    return [*scores.signature_lines(found), *table(trials), f"best: --decode_hparams={chosen}"]
+    return [*scores.signature_lines(by_metric), *table(trials), f"best: --decode_hparams={chosen}"]
 
 
 def _dev_set(job, split, source, reference):

@@ -45,16 +45,16 @@ class FullPass:
 
     def decode_step(self, ids, position, cache):
         """Returns the logits at `position`, float32 [B*K, V], and the cache to which `ids` were added."""
-        given = cache["beams"]
-        ids = tf.reshape(ids, tf.concat([tf.shape(given)[:2], [1]], 0))  # [B, K, 1]
-        given = tf.where(tf.range(tf.shape(given)[2]) == position, ids, given)
+        beams = cache["beams"]
+        ids = tf.reshape(ids, tf.concat([tf.shape(beams)[:2], [1]], 0))  # [B, K, 1]
+        beams = tf.where(tf.range(tf.shape(beams)[2]) == position, ids, beams)
         # Later positions have no effect on this step's logits, so they are dropped unless shapes are static.
-        known = given if given.shape[2] else given[:, :, : position + 1]
+        known = beams if beams.shape[2] else beams[:, :, : position + 1]
         targets = tf.concat([known[:, :, 1:], tf.zeros_like(ids)], 2)  # step i reads target i - 1
         targets = tf.reshape(targets, (-1, tf.shape(targets)[2]))  # [B*K, T]
-        inputs = tf.repeat(cache["fixed"], tf.shape(given)[1], axis=0)  # [B*K, S]
+        inputs = tf.repeat(cache["fixed"], tf.shape(beams)[1], axis=0)  # [B*K, S]
         logits, _ = named_outputs(self.model({"inputs": inputs, "targets": targets}, training=False))
-        return tf.gather(logits["targets"], position, axis=1), cache | {"beams": given}
+        return tf.gather(logits["targets"], position, axis=1), cache | {"beams": beams}
 
 
 class Ensemble:
@@ -130,7 +130,7 @@ def _joined(caches):
 
 def _log_mean(logits):
     """Converts logits of several models, each [..., V], to the log of their mean probabilities, float32 [..., V]."""
-    log_probs = tf.stack([tf.nn.log_softmax(tf.cast(each, tf.float32)) for each in logits])
+    log_probs = tf.stack([tf.nn.log_softmax(tf.cast(one, tf.float32)) for one in logits])
     return tf.reduce_logsumexp(log_probs, 0) - tf.math.log(float(len(logits)))
 
 
@@ -177,11 +177,11 @@ def check_own_search(model, options, prefixes=()):
         options: SearchOptions. The length penalty and the default beam size, 4, have no effect.
         prefixes: lists of ids.
     """
-    asked = [name for name in _MEANINGLESS if getattr(options, name) != getattr(_DEFAULTS, name)]
-    asked += ["beam_size"] if options.beam_size not in (1, _DEFAULTS.beam_size) else []
-    asked += ["prefixes"] if any(map(len, prefixes)) else []
-    if asked:
-        refuse(model, asked[0])
+    unsupported = [name for name in _MEANINGLESS if getattr(options, name) != getattr(_DEFAULTS, name)]
+    unsupported += ["beam_size"] if options.beam_size not in (1, _DEFAULTS.beam_size) else []
+    unsupported += ["prefixes"] if any(map(len, prefixes)) else []
+    if unsupported:
+        refuse(model, unsupported[0])
 
 
 def refuse(model, what, instead="Remove it."):

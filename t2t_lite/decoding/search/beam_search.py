@@ -225,14 +225,14 @@ class BeamSearch:
             log-probabilities float32, parents int64 and ids int64, all [B, 2K], best first.
         """
         beam = self.beam_size
-        each = min(2 * beam + 1, logits.shape[-1])  # one extra, since the padding id may be among them and is dropped
+        width = min(2 * beam + 1, logits.shape[-1])  # one extra, since the padding id may be among them and is dropped
         allowed = logits
         has_rules = any(rule.changes_scores for rule in self.rules)
         if has_rules:
             allowed = logits if beam == 1 else tf.nn.log_softmax(logits)
             allowed = change(self.rules, allowed, state.rules, state.live, state.position, state.rows)
             logits = tf.nn.log_softmax(logits)
-        values, ids = block_top_k(allowed, each)  # [B*K, each]
+        values, ids = block_top_k(allowed, width)  # [B*K, each]
         if has_rules:
             log_sum = 0.0
         else:  # computed from the best id's probability, since softmax is one kernel and log-sum-exp would be three
@@ -242,21 +242,21 @@ class BeamSearch:
         # A constant does not change the order of a row, so add it only to the selected values, not to all V values.
         values += tf.reshape(state.log_probs, (-1, 1)) - log_sum
         values = tf.where(ids == PAD_ID, -float("inf"), values)
-        best, at = top_k(tf.reshape(values, (-1, beam * each)), 2 * beam)  # [B, 2K]
-        ids = pick(tf.reshape(ids, (-1, beam * each)), at)
+        best, at = top_k(tf.reshape(values, (-1, beam * width)), 2 * beam)  # [B, 2K]
+        ids = pick(tf.reshape(ids, (-1, beam * width)), at)
         if has_rules and beam == 1:  # the rules select the id, but the score is the model's log-probability
-            own = state.log_probs + pick(logits, ids)
-            best = tf.where((best > -float("inf")) & (tf.range(2) == 0), own, -float("inf"))
-        return best, at // each, ids
+            log_probs = state.log_probs + pick(logits, ids)
+            best = tf.where((best > -float("inf")) & (tf.range(2) == 0), log_probs, -float("inf"))
+        return best, at // width, ids
 
     def forced(self, logits, values, ids, state):
         """Excludes all continuations but the prefix's id, for sentences whose prefix covers this position."""
         prefix = tf.gather(self.prefix, state.rows)
-        wanted = tf.reduce_sum(tf.where(tf.range(tf.shape(prefix)[1]) == state.position, prefix, 0), 1)  # [B]
-        wanted = tf.repeat(wanted, self.beam_size)[:, None]  # [B*K, 1]
+        forced_ids = tf.reduce_sum(tf.where(tf.range(tf.shape(prefix)[1]) == state.position, prefix, 0), 1)  # [B]
+        forced_ids = tf.repeat(forced_ids, self.beam_size)[:, None]  # [B*K, 1]
         first = tf.range(tf.shape(values)[1]) == 0
-        forced_values = tf.where(first, pick(logits, wanted), -float("inf"))
-        return tf.where(wanted != 0, forced_values, values), tf.where(wanted != 0, wanted, ids)
+        forced_values = tf.where(first, pick(logits, forced_ids), -float("inf"))
+        return tf.where(forced_ids != 0, forced_values, values), tf.where(forced_ids != 0, forced_ids, ids)
 
     def result(self, state):
         """Returns each sentence's finished hypotheses or, if there are none, its live hypotheses."""
@@ -295,14 +295,14 @@ def block_top_k(values, k):
     blocks = tf.reshape(values, (rows, -1, block))
     _, chosen = top_k(tf.reduce_max(blocks, -1), k)  # [N, k]
     chosen = tf.sort(chosen, -1)
-    found, at = top_k(tf.reshape(pick(blocks, chosen), (rows, k * block)), k)
-    return found, pick(chosen, at // block) * block + at % block
+    best, at = top_k(tf.reshape(pick(blocks, chosen), (rows, k * block)), k)
+    return best, pick(chosen, at // block) * block + at % block
 
 
 def top_k(values, k):
     """Returns `tf.math.top_k` with int64 indices, which stay on a GPU, unlike int32."""
-    found, at = tf.math.top_k(values, k)
-    return found, tf.cast(at, tf.int64)
+    best, at = tf.math.top_k(values, k)
+    return best, tf.cast(at, tf.int64)
 
 
 def _picked(values, at):

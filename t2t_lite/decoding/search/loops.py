@@ -169,22 +169,22 @@ def run_dropping(search, cache):
         SearchResult of all sentences.
     """
     state = search.start(cache.first)
-    found = search.result(state)  # placeholder of the right shapes; rows are filled in when sentences are dropped
+    outputs = search.result(state)  # placeholder of the right shapes; rows are filled in when sentences are dropped
 
-    def store(found, state):
+    def store(done, state):
         at = state.rows[:, None]
         return tf.nest.map_structure(
-            lambda all_, some: tf.tensor_scatter_nd_update(all_, at, some), found, search.result(state)
+            lambda all_, some: tf.tensor_scatter_nd_update(all_, at, some), done, search.result(state)
         )
 
-    def body(state, found):
+    def body(state, done):
         state = search.step(state)
         is_open = search.open(state)
         few = 8 * tf.reduce_sum(tf.cast(is_open, tf.int32)) <= 7 * tf.shape(is_open)[0]
-        return tf.cond(few, lambda: (take(state, tf.where(is_open)[:, 0]), store(found, state)), lambda: (state, found))
+        return tf.cond(few, lambda: (take(state, tf.where(is_open)[:, 0]), store(done, state)), lambda: (state, done))
 
-    state, found = cache.run(search, body, state, found)
-    return store(found, state)
+    state, outputs = cache.run(search, body, state, outputs)
+    return store(outputs, state)
 
 
 def take(state, at):

@@ -133,9 +133,9 @@ class Repetition(Rule):
         at = tf.broadcast_to(at[:, None], tf.shape(history))
         at = tf.stack([at, history], -1)  # [R*K, W, 2], the index of each earlier id in the scores
         if self.penalty is not None:
-            found = tf.gather(scores, history, axis=1, batch_dims=1)
-            changed = tf.where(found < 0, found * self.penalty, found / self.penalty)
-            scores = tf.tensor_scatter_nd_update(scores, at, tf.where(history == PAD_ID, found, changed))
+            history_scores = tf.gather(scores, history, axis=1, batch_dims=1)
+            changed = tf.where(history_scores < 0, history_scores * self.penalty, history_scores / self.penalty)
+            scores = tf.tensor_scatter_nd_update(scores, at, tf.where(history == PAD_ID, history_scores, changed))
         if self.ngram_size:
             first = self.ngram_size - 1
             repeats = history[:, first:] != PAD_ID  # whether the last n - 1 ids precede each id
@@ -168,15 +168,15 @@ def _flushed_right(ids):
 
 def change(rules, scores, states, outputs, position, rows):
     """Applies all rules to scores, one after the other: see `Rule`. `states` has the states of each rule."""
-    for rule, own in zip(rules, states, strict=True):
-        scores = rule(scores, own, outputs, position, rows)
+    for rule, state in zip(rules, states, strict=True):
+        scores = rule(scores, state, outputs, position, rows)
     return scores
 
 
 def advance(rules, states, ids, end_id):
     """Returns whether ids, int64 [R, K], end outputs (by a rule, or because they are `end_id`), and the next states."""
-    states = tuple(rule.next(own, ids) for rule, own in zip(rules, states, strict=True))
-    ended = [rule.ended(own) for rule, own in zip(rules, states, strict=True)]
+    states = tuple(rule.next(state, ids) for rule, state in zip(rules, states, strict=True))
+    ended = [rule.ended(state) for rule, state in zip(rules, states, strict=True)]
     return functools.reduce(tf.logical_or, [one for one in ended if one is not None], ids == end_id), states
 
 

@@ -129,13 +129,13 @@ class Sampling:
 
     def start(self, cache):
         """Returns the state before the first step."""
-        each = (self.rows, self.together)
+        shape = (self.rows, self.together)
         return SamplingState(
             position=tf.constant(0),
-            ids=tf.zeros(each, tf.int64),
-            log_probs=tf.zeros(each),
-            live=tf.zeros((*each, self.max_length), tf.int64),
-            ended=tf.zeros(each, tf.bool),
+            ids=tf.zeros(shape, tf.int64),
+            log_probs=tf.zeros(shape),
+            live=tf.zeros((*shape, self.max_length), tf.int64),
+            ended=tf.zeros(shape, tf.bool),
             cache=cache,
             rules=tuple(rule.first(self.sentences, self.together) for rule in self.rules),
         )
@@ -172,8 +172,8 @@ class Sampling:
         """Replaces ids [R, K] with the prefix's id at this position, if any."""
         if self.prefix is None:
             return ids
-        wanted = tf.reduce_sum(tf.where(tf.range(tf.shape(self.prefix)[1]) == position, self.prefix, 0), 1)[:, None]
-        return tf.where(wanted != 0, wanted, ids)
+        forced_ids = tf.reduce_sum(tf.where(tf.range(tf.shape(self.prefix)[1]) == position, self.prefix, 0), 1)[:, None]
+        return tf.where(forced_ids != 0, forced_ids, ids)
 
 
 def truncated(logits, temperature, top_k=0, top_p=None):
@@ -244,5 +244,5 @@ def _first_beyond(weights, uniform):
     # XLA adds in a different order, so running sums may differ by rounding errors even where a weight is 0.
     beyond = (sums > uniform[:, None] * sums[:, -1:]) & (weights > 0)
     first = tf.argmax(tf.cast(beyond, tf.float32), -1)
-    found = tf.where(tf.reduce_any(beyond, -1), first, tf.argmax(weights, -1))
-    return tf.minimum(found, weights.shape[-1] - 1)  # the argmax of NaN is undefined
+    index = tf.where(tf.reduce_any(beyond, -1), first, tf.argmax(weights, -1))
+    return tf.minimum(index, weights.shape[-1] - 1)  # the argmax of NaN is undefined

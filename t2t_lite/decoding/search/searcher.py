@@ -120,13 +120,13 @@ class Searcher:
             function = self._compiled_function(key) if compiled else self._graph_function(key, tensors)
             return _results(_traced(function, tensors)(tensors), options.n_best, self._end_id)
 
-        found = [None] * len(sources)
+        hypotheses_of = [None] * len(sources)
         for batch, results in zip(batches, side_by_side(run, batches, keys), strict=True):
             for at, hypotheses in zip(batch, results, strict=False):
-                found[at] = hypotheses
+                hypotheses_of[at] = hypotheses
             if on_progress:
                 on_progress(len(batch))
-        return found
+        return hypotheses_of
 
     def search_by(self, method, source, options, prefix=()):
         """Searches one source with a function other than `beam_search`, without XLA.
@@ -249,8 +249,8 @@ class Searcher:
     # Called as a partial, since TensorFlow identifies functions by their code and would warn about repeated tracing.
     def _search(self, key, max_length, tensors):
         prompts = tensors["inputs"] if self._continues_inputs else None
-        own = {"rules": rules_of(key.options, **tensors["rules"], prompts=prompts), "end_id": self._end_id}
-        return key.method(self.model, options=key.options, max_length=max_length, **tensors | own)
+        extras = {"rules": rules_of(key.options, **tensors["rules"], prompts=prompts), "end_id": self._end_id}
+        return key.method(self.model, options=key.options, max_length=max_length, **tensors | extras)
 
 
 def _traced(function, *arguments):

@@ -139,13 +139,13 @@ class Merges:
         while True:
             if self._rank_of_pair.get((left, right), limit) < limit:
                 return False
-            of_left, of_right = self.ranks[left], self.ranks[right]
-            if of_left == of_right == -1:
+            left_rank, right_rank = self.ranks[left], self.ranks[right]
+            if left_rank == right_rank == -1:
                 return True
-            if of_left > of_right:
-                limit, left = of_left, self._halves[left][1]
+            if left_rank > right_rank:
+                limit, left = left_rank, self._halves[left][1]
             else:  # the same merge applies from left to right, so it would already have joined these two parts
-                limit, right = of_right + 1, self._halves[right][0]
+                limit, right = right_rank + 1, self._halves[right][0]
 
 
 class BPEEncoder(PublishedEncoder):

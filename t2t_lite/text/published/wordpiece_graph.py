@@ -40,9 +40,9 @@ def encode_with_offsets(strings, tokens, lower, longest_word):
     origins = texts.value_rowids()
     nonempty = tf.where(texts.row_lengths() > 0)[:, 0]
     following = tf.gather(tf.concat([nonempty, [texts.nrows()]], 0), tf.searchsorted(nonempty, origins, side="right"))
-    of_row = tf.gather(parts.row_limits(), tf.gather(parts.value_rowids(), origins))
+    row_ends = tf.gather(parts.row_limits(), tf.gather(parts.value_rowids(), origins))
     is_last = tf.range(tf.size(origins, tf.int64)) + 1 == tf.gather(texts.row_limits(), origins)
-    ends = tf.where(is_last, tf.minimum(following, of_row), origins + 1)
+    ends = tf.where(is_last, tf.minimum(following, row_ends), origins + 1)
     starts, ends = (tf.boolean_mask(places, texts.values != ord(" ")) for places in (origins, ends))
     borders = tf.cumsum(sizes)
     return ids, tf.gather(starts, borders - sizes), tf.gather(ends, borders - 1)

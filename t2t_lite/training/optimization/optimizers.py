@@ -112,10 +112,10 @@ def make_optimizer(hparams, train_steps, model=None):
     if decay or hparams.learning_rate_layer_decay != 1 or hparams.unfreeze_steps:
         paths = model and [weight.path for weight in parameters(model)]
         by_layer = {"learning_rate_layer_decay": 1, "unfreeze_steps": 0}
-        asked = [name for name, usual in by_layer.items() if getattr(hparams, name) != usual]
-        if asked and paths and not any(map(_LAYER.search, paths)):
+        changed = [name for name, usual in by_layer.items() if getattr(hparams, name) != usual]
+        if changed and paths and not any(map(_LAYER.search, paths)):
             raise UserError(
-                f"{asked[0]}: the model {type(model).__name__} has no stack of layers, so its layers have no "
+                f"{changed[0]}: the model {type(model).__name__} has no stack of layers, so its layers have no "
                 "order. Remove the setting. To train only some of the weights, use frozen=…, which works with any "
                 "model."
             )
@@ -145,8 +145,8 @@ def layer_depths(paths):
     """
     if len({path.partition("/")[0] for path in paths}) == 1:
         paths = [path.partition("/")[2] for path in paths]
-    found, layers = [_LAYER.search(path) for path in paths], {}
-    for match in filter(None, found):
+    matches, layers = [_LAYER.search(path) for path in paths], {}
+    for match in filter(None, matches):
         stack = match.string[: match.end(1)]
         layers[stack] = max(layers.get(stack, 0), int(match[2]) + 1)
     lowest = max(layers.values(), default=0) + 1
@@ -156,7 +156,7 @@ def layer_depths(paths):
             return layers[path[: match.end(1)]] - int(match[2])
         return lowest if is_embedding(path) else 0
 
-    return [depth(path, match) for path, match in zip(paths, found, strict=True)]
+    return [depth(path, match) for path, match in zip(paths, matches, strict=True)]
 
 
 def describe_unfreezing(paths, unfreeze_steps, train_steps):
@@ -375,9 +375,9 @@ class Adafactor(keras.optimizers.Optimizer):
 
     def get_config(self):
         """Returns the constructor's arguments."""
-        own = ("beta_1", "beta_2", "decay_type", "memory_exponent", "clipping_threshold", "factored")
+        names = ("beta_1", "beta_2", "decay_type", "memory_exponent", "clipping_threshold", "factored")
         scale = {"multiply_by_parameter_scale": self.multiply_by_parameter_scale}
-        return {**super().get_config(), **{name: getattr(self, name) for name in own}, **scale}
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}, **scale}
 
 
 def _root_mean_square(x):

@@ -9,7 +9,7 @@ import pytest
 from t2t_lite import registry
 from t2t_lite.decoding.command import flag_checks
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
-from t2t_lite.decoding.command.flag_checks import Asked, check
+from t2t_lite.decoding.command.flag_checks import DecodeRequest, check
 from t2t_lite.errors import UserError
 from tests.registered import registered
 
@@ -29,12 +29,12 @@ def run_of(model):
 
 def asked(flags, models=(), settings=None):
     parsed = settings if settings is None else DecodeHParams.parse(settings, mbr=bool(flags.get("mbr")))
-    return Asked(flags, [*map(run_of, models)], parsed, settings or "")
+    return DecodeRequest(flags, [*map(run_of, models)], parsed, settings or "")
 
 
 TRANSLATED = {
     "decode_reference": FILE, "prefix_file": FILE, "alignments_file": FILE, "mbr": FILE, "split_sentences": FILE,
-    "eval_use_test_set": RECORDS, "tune": TUNED, **{teller.flag: FILE for teller in flag_checks.TOLD.values()},
+    "eval_use_test_set": RECORDS, "tune": TUNED, **{teller.flag: FILE for teller in flag_checks.TELLERS.values()},
 }  # fmt: skip
 ENCODERS = registered({"classify_own": "transformer_encoder"})
 
@@ -45,7 +45,7 @@ def test_a_flag_about_translations_needs_a_model_that_translates(name, model):
     flags, kind = TRANSLATED[name] | {name: "x"}, {"transformer_lm": "language model"}.get(model, "encoder")
     with pytest.raises(UserError, match=f"--{name}: .*run/model.ckpt-7 is an? {kind}"):
         check(asked(flags, [model]))
-    if name not in {teller.flag for teller in flag_checks.TOLD.values()}:
+    if name not in {teller.flag for teller in flag_checks.TELLERS.values()}:
         check(asked(flags, ["transformer"]))
 
 
@@ -109,13 +109,13 @@ def test_flags_that_go_together(flags, models):
 def test_lines_are_not_written_into_pictures(monkeypatch, flags, message):
     run = run_of("transformer")
     monkeypatch.setattr(type(run.problem), "writers", {"png": print}, raising=False)
-    found = Asked(flags | {"decode_to_file": "out.png"}, [run])
+    found = DecodeRequest(flags | {"decode_to_file": "out.png"}, [run])
     if message is None:
         check(found)
     else:
         with pytest.raises(UserError, match=f"^{message}"):
             check(found)
-    check(Asked(flags | {"decode_to_file": "out.txt"}, [run]))
+    check(DecodeRequest(flags | {"decode_to_file": "out.txt"}, [run]))
 
 
 SAMPLED = ["sampling_temp=0.5", "sampling_keep_top_k=5", "sampling_keep_top_p=0.5", "sampling_seed=3"]
@@ -231,11 +231,11 @@ def test_the_settings_of_a_model_and_of_the_flags():
     run = run_of("transformer")
     run.problem.decode_defaults = {"alpha": 0.3, "beam_size": 21}
     text = "beam_size=5,shards=7,shard_id=6"
-    found = Asked(FILE | {"decode_hparams": text, "decode_shards": 3, "worker_id": 2}).of_model([run])
+    found = DecodeRequest(FILE | {"decode_hparams": text, "decode_shards": 3, "worker_id": 2}).of_model([run])
     settings = found.settings
     assert (settings.search.alpha, settings.search.beam_size) == (0.3, 5)
     assert (settings.shards, settings.shard_id, found.text, found.runs) == (3, 2, text, [run])
-    assert Asked(FILE | {"decode_hparams": text}).of_model([run]).settings.shard_id == 6
+    assert DecodeRequest(FILE | {"decode_hparams": text}).of_model([run]).settings.shard_id == 6
     assert found.given("worker_id", "mbr", "decode_from_file") == {"worker_id": 2, "decode_from_file": "in"}
 
 
@@ -243,7 +243,7 @@ def test_the_settings_of_a_model_and_of_the_flags():
 def test_an_encoder_has_more_answers_than_a_beam(name):
     run = run_of("transformer_encoder")
     run.problem = registry.problem(name)
-    assert Asked(FILE | {"decode_hparams": "n_best=9"}).of_model([run]).settings.n_best == 9
+    assert DecodeRequest(FILE | {"decode_hparams": "n_best=9"}).of_model([run]).settings.n_best == 9
 
 
 def test_every_flag_of_the_table_is_in_a_mode_or_in_all():

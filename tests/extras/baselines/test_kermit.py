@@ -11,7 +11,7 @@ import tensorflow as tf
 from t2t_lite import registry
 from t2t_lite.data.corruption import corrupted
 from t2t_lite.data.problem import Problem
-from t2t_lite.decoding.command.flag_checks import Asked, check
+from t2t_lite.decoding.command.flag_checks import DecodeRequest, check
 from t2t_lite.decoding.scoring import token_log_probs
 from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.search.searcher import Searcher
@@ -236,11 +236,11 @@ def test_flags_about_beams_are_refused_by_their_names(flag, name):
     problem = registry.problem("translate_ende_wmt32k")
     run = types.SimpleNamespace(checkpoint="run/model.ckpt-1", config={"model": "kermit"}, problem=problem)
     flags = {"decode_from_file": "in", "decode_reference": "ref"}
-    check(Asked(flags, [run]))
+    check(DecodeRequest(flags, [run]))
     with pytest.raises(UserError, match=f"^--{name}: .* run/model.ckpt-1 is a kermit"):
-        check(Asked(flags | flag, [run]))
+        check(DecodeRequest(flags | flag, [run]))
     with pytest.raises(UserError, match=r"^--alignments_file: .* is a kermit, which does not expose its attention"):
-        check(Asked(flags | {"alignments_file": "links"}, [run]))
+        check(DecodeRequest(flags | {"alignments_file": "links"}, [run]))
 
 
 def test_a_beam_of_evaluations_is_refused_before_the_training(model):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from t2t_lite.evaluation import answer_scores
-from t2t_lite.extras.question_answering.squad import OF_SPANS, Question, read_squad, word_f1, words_of
+from t2t_lite.extras.question_answering.squad import SPAN_METRICS, Question, read_squad, word_f1, words_of
 from tests.extras.damaged_files import check_damage
 from tests.extras.own_problems import check_names
 from tests.extras.question_answering.squads import squad
@@ -23,7 +23,7 @@ from tests.extras.question_answering.squads import squad
     ],
 )
 def test_scores(name, predicted, expected, score):
-    assert OF_SPANS[name](predicted, expected) == pytest.approx(score, abs=1e-12)
+    assert SPAN_METRICS[name](predicted, expected) == pytest.approx(score, abs=1e-12)
 
 
 def test_the_words_that_are_compared():

@@ -4,7 +4,7 @@ import pytest
 
 from t2t_lite.errors import UserError
 from t2t_lite.evaluation import answer_scores
-from t2t_lite.extras.tagging.tag_metrics import OF_TAGS, are_of_entities, entities, odd_tags
+from t2t_lite.extras.tagging.tag_metrics import TAG_METRICS, are_of_entities, entities, odd_tags
 from tests.extras.own_problems import check_names
 
 TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC"]], [["B-PER", "I-PER", "O", "B-ORG"], ["B-LOC", "B-LOC"]]
@@ -21,12 +21,12 @@ TAGS = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC"]], [["B-PER", "I-PER", "
     ],
 )
 def test_scores(name, predicted, expected, score):
-    assert OF_TAGS[name](predicted, expected) == pytest.approx(score, abs=1e-12)
+    assert TAG_METRICS[name](predicted, expected) == pytest.approx(score, abs=1e-12)
 
 
 def test_tags_of_no_entities():
     with pytest.raises(UserError, match=r"entities: .*'NOUN, VERB'.* O, B-"):
-        OF_TAGS["entity_f1"]([["NOUN", "VERB"]], [["NOUN", "VERB"]])
+        TAG_METRICS["entity_f1"]([["NOUN", "VERB"]], [["NOUN", "VERB"]])
 
 
 def test_what_an_input_is_called_and_what_an_evaluation_shows():

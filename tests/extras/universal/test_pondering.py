@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from t2t_lite.decoding.command.flag_checks import Asked, check
+from t2t_lite.decoding.command.flag_checks import DecodeRequest, check
 from t2t_lite.decoding.hypothesis import Hypothesis, Translation
 from t2t_lite.decoding.search.adapters import Ensemble
 from t2t_lite.decoding.translator import Translator
@@ -97,12 +97,12 @@ def test_an_export_gives_the_decoders_texts(translator, tmp_path):
 def test_a_model_of_equal_steps_has_none(run_dir):
     run = find_run(str(run_dir))
     flags = {"decode_from_file": "in", "ponder_file": "steps"}
-    check(Asked(flags, [run]))
+    check(DecodeRequest(flags, [run]))
     plain = dataclasses.replace(run, config={**run.config, "model": "transformer"})
     with pytest.raises(UserError, match=r"--ponder_file: .* transformer"):
-        check(Asked(flags, [plain]))
+        check(DecodeRequest(flags, [plain]))
     with pytest.raises(UserError, match=r"--ponder_file: .*2 models"):
-        check(Asked(flags, [run, run]))
+        check(DecodeRequest(flags, [run, run]))
 
 
 def test_steps_that_a_model_has_not_are_refused_before_a_search(translator, monkeypatch):
