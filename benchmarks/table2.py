@@ -127,11 +127,11 @@ def _bleu(run, split, alpha, flags):
 
 def _figures(run):
     """Returns {figure: number} from a run's log, with the numbers of weights and of training operations."""
-    from t2t_lite.extras.describe.describe import describe
+    from t2t_lite.extras.describe.describe import Description
     from t2t_lite.runs import open_run
 
     evaluation, opened = logged(run, "evaluation")[-1], open_run(str(run))
-    description = describe(opened.model, opened.hparams)
+    description = Description(opened.model, opened.hparams)
     tokens = [line["target_tokens_per_step"] for line in logged(run, "progress")]
     steps = evaluation["step"]
     flops = description.flops.training(steps * sum(tokens) / len(tokens)) if description.flops else 0.0

@@ -119,12 +119,29 @@ def errors(model, path, output=None, settings=""):
 
 def _kind(tokens, count, labels):
     """Returns "valid", or the reason why the tokens are not a tree over `count` words."""
-    if trees.is_valid(tokens, count, labels):
+    if _is_tree(tokens, count, labels):
         return "valid"
     tags = sum(token not in labels and not token.startswith("/") for token in tokens)
-    if not trees.is_valid(tokens, tags, labels):
+    if not _is_tree(tokens, tags, labels):
         return "brackets do not match"
     return f"brackets match, {'fewer' if tags < count else 'more'} tags than words"
+
+
+def _is_tree(tokens, num_words, labels):
+    """Returns whether the tokens form a tree over `num_words` words: brackets match and no phrase is empty."""
+    is_closing = [len(token) > 1 and token.startswith("/") for token in tokens]
+    phrases = {*labels, *(token[1:] for token, closes in zip(tokens, is_closing, strict=True) if closes)}
+    stack, count, previous = [], 0, None
+    for token, closes in zip(tokens, is_closing, strict=True):
+        if closes:
+            if not stack or stack.pop() != token[1:] or previous in phrases:
+                return False
+        elif token in phrases:
+            stack.append(token)
+        else:
+            count += 1
+        previous = token
+    return not stack and count == num_words > 0
 
 
 if __name__ == "__main__":
