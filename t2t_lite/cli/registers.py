@@ -25,7 +25,7 @@ def default_name(obj):
 
 
 class Registry:
-    """A named collection that decorators fill.
+    """A named collection that decorators fill and that is read like a dict.
 
     Args:
         kind: the kind of registered objects, for messages.
@@ -135,6 +135,13 @@ class Registry:
         """Returns the extra that registers a name, or "" if the name does not belong to an extra."""
         modules = self._modules.get(name) or [getattr(self._entries.get(name), "__module__", "")]
         return extra_of(modules[0])
+
+    __getitem__ = get
+
+    def __setitem__(self, name, obj):
+        """Registers an object, replacing any object of the same name."""
+        self._load()
+        self._entries[name] = obj
 
     def remove(self, name):
         """Removes a name from the register, for tests and notebooks."""
