@@ -10,6 +10,7 @@ from t2t_lite.process.moved_modules import moved
 
 _OLD = {  # names that docs and READMEs have had, and the extra that has them now
     "t2t_lite.config": "",
+    "t2t_lite.random_numbers": "",
     "t2t_lite.layers.scores.left_relative": "",
     "t2t_lite.layers.patterns.heads": "",
     "t2t_lite.decoding.search.stop_strings": "",
