@@ -23,7 +23,7 @@ class Numbered(SourceText):
 def test_what_is_encoded_is_what_the_problem_makes_of_a_text():
     read = Trimming().source_text("  Ab C ")
     assert (read.text, read.prepared, len(read), read.is_blank) == ("  Ab C ", "ab c", 7, False)
-    assert (read.ids, read.unchanged, read.whole, read.restores) == ((), "", (), False)
+    assert (read.ids, read.unchanged, read.whole) == ((), "", ())
     assert Trimming().source_text(" \n").is_blank
     assert Trimming().encoded_text("  Ab C ") == "ab c"
     assert Trimming().encoded_target("Ab", "  Ab C ") == "Ab"

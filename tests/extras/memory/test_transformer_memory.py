@@ -168,7 +168,7 @@ def test_a_memory_is_counted_by_hand():
     products = 2 * 2 * d * (32 + 96) + 2 * 2 * d * (32 + 96)  # of keys and values, of W_r R of twice as many distances
     flops = n * (matrices + projected + distances + products) + 2 * d * VOCAB
     assert cost.forward_flops(model, {"targets": 32}, 10).per_token["targets"] == flops
-    assert describe.describe(model, hparams).flops.per_token["targets"] == flops
+    assert describe.Description(model, hparams).flops.per_token["targets"] == flops
     more = [cost.training_memory(m, hparams, {"targets": 32})["activations"] for m in (model, other)]
     of_states = (4 + 2 * 4) * d + 2 * d * 4  # and their keys and values
     of_scores = hparams.num_heads * (4 + 2 * 4)  # and of the products with W_r R

@@ -171,11 +171,3 @@ def test_names_with_an_answer_do_not_exist_here():
         mirrored = importlib.import_module(f"t2t_lite.extras.tensor2tensor.{module}")
         with pytest.raises(UserError, match=re.escape(f"{name} does not exist here: ")):
             getattr(mirrored, attribute)
-
-
-def test_they_have_their_names_in_the_package_of_before_too():
-    for name in ("text_problems", "problem", "registry", "text_encoder"):
-        old = importlib.import_module(f"t2t_lite.tensor2tensor.{name}")
-        assert old is importlib.import_module(f"t2t_lite.extras.tensor2tensor.{name}")
-    with pytest.raises(ModuleNotFoundError):
-        importlib.import_module("t2t_lite.tensor2tensor.nothing")
