@@ -292,10 +292,10 @@ def check_set(name, hparams, model_class):
     if not issubclass(model_class, SequenceModel) or model_class.reads_any():
         return
     known = {**HParams().values(), **own_settings(model_class, **hparams.kinds())}
-    for name_of_setting in (name_of_setting for name_of_setting in hparams.values() if name_of_setting not in known):
-        others = (other for other in registry.list_models() if name_of_setting in own_settings(registry.model(other)))
+    for missing in (one for one in hparams.values() if one not in known):
+        others = (other for other in registry.list_models() if missing in own_settings(registry.model(other)))
         if model := next(others, None):
             raise UserError(
                 f"--hparams_set={name}: this set is for --model={model}, since {model_class.__name__} has no "
-                f"{name_of_setting}. Use that model, or another set."
+                f"{missing}. Use that model, or another set."
             )
