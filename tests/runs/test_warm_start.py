@@ -200,6 +200,15 @@ def test_a_head_of_other_classes_is_new_and_its_pooler_is_not(tmp_path, monkeypa
         np.testing.assert_array_equal(value, (drawn if name in heads and is_new else values(old))[name])
 
 
+def test_a_head_of_another_size_is_new_even_if_its_classes_have_no_names(tmp_path):
+    encoders = vocabulary(tmp_path / "run", OLD, is_shared=True)
+    (facts, old), (_, model) = (classifier(encoders, count) for count in (2, 4))
+    write_run_config(str(tmp_path / "run"), facts)
+    tf.train.Checkpoint(model=trackable_weights(old)).write(str(tmp_path / "run" / "model.ckpt-7"))
+    heads = sorted(name for name in values(model) if name.startswith("class_head/dense/"))
+    assert warm_start(str(tmp_path / "run"), model, encoders)["warm_start_new"] == heads != []
+
+
 def test_what_does_not_fit_is_named(tmp_path):
     old_encoders = vocabulary(tmp_path / "run", OLD, is_shared=True)
     new_encoders = vocabulary(tmp_path / "data", NEW, is_shared=True)
