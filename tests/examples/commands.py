@@ -12,9 +12,9 @@ def run(command, *words):
     return importlib.import_module(f"t2t_lite.bin.{command}").main([str(word) for word in words])
 
 
-def train(flags, folder, steps, *more, model="agent_classifier", every=4):
+def train(flags, folder, steps, *more, model="agent_classifier", hparams_set="agent_classifier_tiny", every=4):
     """Trains a tiny model; returns the folder."""
-    sizes = (f"--model={model}", "--hparams_set=agent_classifier_tiny")
+    sizes = (f"--model={model}", f"--hparams_set={hparams_set}")
     when = (f"--local_eval_frequency={every}", f"--log_step_count_steps={every}")
     assert run("t2t_trainer", *flags, *sizes, *when, f"--output_dir={folder}", f"--train_steps={steps}", *more) == 0
     return folder

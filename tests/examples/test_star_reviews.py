@@ -1,6 +1,5 @@
 """A task of a `--t2t_usr_dir`: every command, `t2t_lite.load` and the page know it, and nothing else was told."""
 
-import functools
 import json
 import pathlib
 
@@ -29,7 +28,13 @@ def flags(tmp_path_factory):
     return common
 
 
-train = functools.partial(commands.train, model="transformer")
+_TINY = (
+    "--hparams=hidden_size=32,filter_size=64,batch_size=256,learning_rate_constant=0.1,learning_rate_warmup_steps=100"
+)
+
+
+def train(flags, *arguments, **options):
+    return commands.train((*flags, _TINY), *arguments, model="transformer", hparams_set="transformer_tiny", **options)
 
 
 @pytest.fixture(scope="module")
