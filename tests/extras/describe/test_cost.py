@@ -51,6 +51,7 @@ def test_a_description_of_eight_replicas_by_hand():
     found = described(TINY.parse("gradient_accumulation_steps=3"), replicas=8)
     # The sums of the objective, the loss and who stops as well. Of eight pieces, seven are sent twice.
     text, buffer = found.text(), 4 * (found.parameters + 3)
+    assert all_reduced_bytes(found.parameters) == buffer  # the text shows three digits
     assert value(text, "gradients, in one buffer") == f"{buffer / 1e6:.1f} MB"
     assert value(text, "sent by each replica, in a ring") == f"{1.75 * buffer / 1e6:.1f} MB"
 
