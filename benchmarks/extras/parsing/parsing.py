@@ -128,20 +128,8 @@ def _kind(tokens, count, labels):
 
 
 def _is_tree(tokens, num_words, labels):
-    """Returns whether the tokens form a tree over `num_words` words: brackets match and no phrase is empty."""
-    is_closing = [len(token) > 1 and token.startswith("/") for token in tokens]
-    phrases = {*labels, *(token[1:] for token, closes in zip(tokens, is_closing, strict=True) if closes)}
-    stack, count, previous = [], 0, None
-    for token, closes in zip(tokens, is_closing, strict=True):
-        if closes:
-            if not stack or stack.pop() != token[1:] or previous in phrases:
-                return False
-        elif token in phrases:
-            stack.append(token)
-        else:
-            count += 1
-        previous = token
-    return not stack and count == num_words > 0
+    """Returns whether the tokens form a tree over `num_words` words, so that `build_tree` repairs nothing."""
+    return num_words > 0 and trees.linearize(trees.build_tree(tokens, ["word"] * num_words, labels))[1] == [*tokens]
 
 
 if __name__ == "__main__":
