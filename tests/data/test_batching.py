@@ -12,6 +12,7 @@ from t2t_lite.data.problem import Problem
 from t2t_lite.errors import UserError
 from t2t_lite.settings.config import HParams
 from t2t_lite.text import subwords, vocabulary
+from t2t_lite.text.vocabulary import TextEncoder
 from tests.data import corpus
 from tests.data.stored import read_examples
 
@@ -85,6 +86,13 @@ def test_a_corpus_smaller_than_a_batch_still_gives_batches(tmp_path):
 def test_no_example_within_the_limits(paths):
     with pytest.raises(UserError, match="no example has between 0 and 1 ids"):
         corpus.training_batches(paths, batch_size=100, max_length=1)
+
+
+def test_ids_outside_the_vocabulary_of_a_side_are_an_error(paths):
+    for sizes, side in (((EXAMPLES + 10, 6), "targets"), ((100, 7), "inputs")):
+        encoders = dict(zip(("inputs", "targets"), map(TextEncoder, sizes), strict=True))
+        with pytest.raises(tf.errors.InvalidArgumentError, match=rf"outside the vocabulary of \d+ \({side}\)"):
+            list(corpus.evaluation_batches(paths, batch_size=100, encoders=encoders))
 
 
 # Passes over the data.
