@@ -15,7 +15,8 @@ from t2t_lite.errors import UserError, nearest
 from t2t_lite.files.hashes import SeenHashes, hash64
 from t2t_lite.settings.ranges import Range, typed_value
 
-_DEFAULTS, _THRESHOLD = {"too_long": 1000, "length_ratio": 3.0}, Range(1, 10**9)
+_DEFAULTS = {"too_long": 1000, "length_ratio": 3.0}  # thresholds; the type of a default is that of its threshold
+_THRESHOLD = Range(1, 10**9)
 ORDER = ("empty", "too_long", "length_ratio", "copied", "wrong_script", "mojibake", "duplicate")  # cheapest first
 # Number of characters by which a pair may exceed the length ratio, because correct translations of short sentences can
 # differ in length: "Hi." is "Grüß Gott!". Among the 156,611 English-German pairs of Tatoeba, 19 exceed a ratio of 3,
