@@ -224,7 +224,7 @@ def find_vocabularies(paths, languages):
     has_folder = any(map(files.is_folder, paths))
     if len(paths) > (1 if has_folder else 2):
         raise UserError(f"{flag}: expected one .model file, two .model files (inputs,targets), or one folder alone.")
-    vocabularies = _in_folder(flag, *paths, languages) if has_folder else {"inputs": paths[0], "targets": paths[-1]}
+    vocabularies = _in_folder(flag, paths[0], languages) if has_folder else {"inputs": paths[0], "targets": paths[-1]}
     return {side: full_path(path) for side, path in vocabularies.items()}
 
 
