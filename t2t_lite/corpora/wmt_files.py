@@ -49,7 +49,7 @@ def read_side(path, side, on_bad_line=None):
     """
     if plain_text.kind(path) == XML:
         return _TestSet(path).sides(side)[0]
-    match = _SET.search(_head(path))
+    match = None if is_device(path) else _SET.search(_head(path))  # a pipe can be read only once
     if match and (other := _SETS[match[1].lower()]) != side:
         raise UserError(f"{path}: contains the {other} of a test set, <{match[1].decode()}>. Expected a {side}.")
     return [text and plain_text.clean(text) for _, text in read_segments(path, on_bad_line)]

@@ -2,6 +2,8 @@
 # Nearest tests of: t2t_lite/evaluation/score_files.py
 
 import logging
+import os
+import threading
 import time
 
 import pytest
@@ -10,6 +12,7 @@ from t2t_lite import registry
 from t2t_lite.corpora import source_files, wmt_files
 from t2t_lite.corpora.wmt_files import REFERENCE, SOURCE, TRANSLATION
 from t2t_lite.data.problem import DatasetSplit
+from t2t_lite.decoding.command import text_files
 from t2t_lite.decoding.command.decode_files import part_of_file
 from t2t_lite.decoding.command.decode_hparams import DecodeHParams
 from t2t_lite.errors import UserError
@@ -77,6 +80,15 @@ def test_commands_read_their_sides(tmp_path, caplog):
     bad = write(tmp_path / "bad.sgm", packing.sgm(["\ufffd", "two"]).replace(b"two", b"\xff"))
     assert part_of_file(bad, DecodeHParams(), told.append).lines == ["\ufffd", None] and "segment 1 of doc" in told[0]
     assert list(wmt_files.read_segment_pairs(bad, bad, told.append)) == [{"inputs": "\ufffd", "targets": "\ufffd"}]
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    os.mkfifo(pipe := tmp_path / "set.sgm")
+    for read in (text_files.input_lines, lambda path: score_files.read_lines(path, SOURCE)):
+        writer = threading.Thread(target=pipe.write_bytes, args=(packing.sgm(EN),), daemon=True)
+        writer.start()
+        assert read(str(pipe)) == EN
+        writer.join(20)
 
 
 def test_the_dev_set_of_one_s_own_corpus(tmp_path):
