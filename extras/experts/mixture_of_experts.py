@@ -178,11 +178,11 @@ class MixtureOfExperts(FeedForward):
         shape = shape_of(inputs)
         x = ops.reshape(ops.cast(inputs, self.compute_dtype), (-1, shape[-1]))
         gates, experts, load = self.gates(x, training)
-        dropped = None  # dropout's factors for the inner activations
+        factors = None  # dropout's factors for the inner activations
         if training and self.dropout_rate:
-            dropped = self.dropout(ops.ones((shape_of(x)[0], self.filter_size), x.dtype), training=True)
+            factors = self.dropout(ops.ones((shape_of(x)[0], self.filter_size), x.dtype), training=True)
         compute = _chosen if _selects(x) else _all
-        output = compute(self, x, ops.cast(gates, x.dtype), experts, dropped)
+        output = compute(self, x, ops.cast(gates, x.dtype), experts, factors)
         adds_cost = context is None and training
         if adds_cost:
             context = Context(nonpadding=() if mask is None else mask)
@@ -192,12 +192,12 @@ class MixtureOfExperts(FeedForward):
             self.add_loss(mean_cost(context.results.total("cost"), context.nonpadding))
         return ops.reshape(output, shape)
 
-    def expert(self, x, dropped, weights):
+    def expert(self, x, factors, weights):
         """Applies one expert, [n, hidden] -> [n, hidden], or all experts, [1, n, hidden] -> [num_experts, n, hidden].
 
         Args:
             x: the inputs.
-            dropped: [n, filter_size], dropout's factors for the inner activations, or None.
+            factors: [n, filter_size], dropout's factors for the inner activations, or None.
             weights: the result of `weights_of_all`, or the part for one expert.
         """
 
@@ -207,7 +207,7 @@ class MixtureOfExperts(FeedForward):
         inner = self.activate(dense(x, "inner"))
         if self.activation == GATED:
             inner = inner * dense(x, "linear")
-        return dense(inner if dropped is None else inner * dropped, "outer")
+        return dense(inner if factors is None else inner * factors, "outer")
 
     def _add_results(self, context, shape, gates, experts, load, training):
         counts = context.nonpadding
@@ -240,14 +240,14 @@ def _selects(x):
     return x.shape[0] is None and not GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
 
 
-def _all(layer, x, gates, experts, dropped):
+def _all(layer, x, gates, experts, factors):
     """Applies all experts to all rows [N, hidden], and sums k results per row, weighted by the gates."""
-    outputs = layer.expert(x[None], dropped, layer.weights_of_all())
+    outputs = layer.expert(x[None], factors, layer.weights_of_all())
     weights = ops.sum(ops.one_hot(experts, layer.num_experts, dtype=x.dtype) * gates[..., None], axis=1)
     return ops.einsum("end,ne->nd", outputs, weights)
 
 
-def _chosen(layer, x, gates, experts, dropped):
+def _chosen(layer, x, gates, experts, factors):
     """Applies each expert only to the rows that chose it; needs TensorFlow, because shapes depend on the gates.
 
     A single row is padded with a row of zeros, because the product of a matrix with a vector rounds differently.
@@ -263,10 +263,10 @@ def _chosen(layer, x, gates, experts, dropped):
         parts = tf.split(tf.gather(values, rows), sizes, num=layer.num_experts)
         return [tf.pad(part, [(0, more), (0, 0)]) for part, more in zip(parts, missing, strict=True)]
 
-    inputs, dropped = of_each(x), [None] * layer.num_experts if dropped is None else of_each(dropped)
+    inputs, factors = of_each(x), [None] * layer.num_experts if factors is None else of_each(factors)
     weights = {name: tf.unstack(weight) for name, weight in layer.weights_of_all().items()}
     outputs = [
-        layer.expert(inputs[i], dropped[i], {name: values[i] for name, values in weights.items()})
+        layer.expert(inputs[i], factors[i], {name: values[i] for name, values in weights.items()})
         for i in range(layer.num_experts)
     ]
     # Unlike indexing, a slice of the whole tensor costs nothing, neither in the forward pass nor in the backward pass.

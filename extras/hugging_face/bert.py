@@ -136,12 +136,12 @@ def heads(masked_ids, classes, sentences=None):
             head.
     """
     ids = dict(zip(("masked_ids_head.dense", "masked_ids_head.norm", "embedding.bias"), masked_ids, strict=True))
-    of_classes = dict(zip(("class_head.pooler", "class_head.dense"), classes, strict=True))
+    class_head = dict(zip(("class_head.pooler", "class_head.dense"), classes, strict=True))
     sentence_head = dict(zip(("sentence_head.pooler", "sentence_head.dense"), sentences or (), strict=False))
     return {
         **({"ForPreTraining": ("masked_lm", ids | sentence_head)} if sentences else {}),
         "ForMaskedLM": ("masked_lm", ids),
-        "ForSequenceClassification": ("class", of_classes),
+        "ForSequenceClassification": ("class", class_head),
         "ForTokenClassification": ("tag", {"class_head.dense": "classifier"}),
         "ForQuestionAnswering": ("span", {"span_head.dense": "qa_outputs"}),
     }

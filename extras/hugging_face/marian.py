@@ -24,8 +24,6 @@ _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish
 # Number of rows in the position table that is computed at load time: the longest input (1024) and 50 more.
 _POSITIONS = 2048
 SINUSOIDS = 1024  # number of rows in the position table of related families, which store it: the maximum input length
-
-
 _TIE = Field("tie_word_embeddings", "tie_embeddings", bool, usual=True)
 
 

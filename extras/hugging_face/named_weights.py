@@ -85,8 +85,8 @@ def parts(model, table, is_transposed):
             if layers[0] is None:
                 continue
             if isinstance(entry, PerHead):
-                kernel = {"is_transposed": entry.is_output, "is_added": entry.is_output, "heads": owner.num_heads}
-                yield WeightPart(tensor_name, [(layers[0], "kernel")], **kernel)
+                options = {"is_transposed": entry.is_output, "is_added": entry.is_output, "heads": owner.num_heads}
+                yield WeightPart(tensor_name, [(layers[0], "kernel")], **options)
                 continue
             for attribute, end in next(ends for mark, ends in _KINDS.items() if hasattr(layers[0], mark)).items():
                 weights = [(layer, attribute) for layer in layers]

@@ -72,7 +72,7 @@ def export_adapter(answerer, path):
         "r": rank,
         "lora_alpha": factor * rank,
         "rank_pattern": ranks,
-        "alpha_pattern": {name: factor * scale for name, scale in ranks.items()},
+        "alpha_pattern": {name: factor * own_rank for name, own_rank in ranks.items()},
         "target_modules": modules,
         "modules_to_save": heads or None,
         "fan_in_fan_out": not family.is_transposed,

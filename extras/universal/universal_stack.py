@@ -14,11 +14,8 @@ from t2t_lite.layers.masks import causal_mask, merge_masks
 from t2t_lite.layers.positions import SinusoidalPositionEmbedding
 from t2t_lite.layers.stack import TransformerStack
 
-_STACK_ARGUMENTS = (
-    "num_steps",
-    "signals",
-    "halting",
-)  # arguments, of which the last two are sublayers that are not repeated
+# The stack's own arguments. The last two are sublayers that are not repeated.
+_STACK_ARGUMENTS = ("num_steps", "signals", "halting")
 _SHARED = ("memory", "memory_mask")  # entries of a layer's cache that are the same in each step
 POSITION_STARTS = ("none", "random", "step")
 STEP_SIGNALS = ("learned", "sinusoid", "none")
