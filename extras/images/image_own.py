@@ -215,13 +215,15 @@ class ImageProblem(Problem):
             )
         (rows, columns), (_, width, channels) = self.image_blocks, self.image_size
         sizes = {"block_height": rows, "block_width": columns, "image_width": width * channels}
-        given = {name: hparams.get(name, size) for name, size in sizes.items()}
-        for name, options in words_of(spelled_kinds(kinds)):
-            own = {**given, **options} if "local_2d" in name.split("+") else sizes
-            if wrong := [name for name, size in sizes.items() if str(own[name]) != str(size)]:
+        settings = {name: hparams.get(name, size) for name, size in sizes.items()}
+        for kind, options in words_of(spelled_kinds(kinds)):
+            if "local_2d" not in kind.split("+"):
+                continue
+            block = {**settings, **options}
+            if wrong := [name for name, size in sizes.items() if str(block[name]) != str(size)]:
                 expected = ",".join(f"{name}={size}" for name, size in sizes.items())
                 raise UserError(
-                    f"{wrong[0]}={own[wrong[0]]}: the blocks of local_2d do not match the images of {self.full_name}. "
+                    f"{wrong[0]}={block[wrong[0]]}: the blocks of local_2d do not match the images of {self.full_name}. "
                     f"Expected --hparams={expected}, and no other sizes in self_attention_type."
                 )
         return super().model_hparams(hparams)
