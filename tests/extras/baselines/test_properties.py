@@ -73,6 +73,9 @@ def test_a_kernel_may_be_wider_than_a_sentence(kind):
         ("lstm_seq2seq_attention", "lstm_attention_tiny", "num_hidden_layers=1", "`num_hidden_layers` .* at least 2"),
         ("lstm_lm", "lstm_lm_tiny", "num_hidden_layers=0", "num_hidden_layers"),
         ("bytenet", "bytenet_tiny", "num_hidden_layers=0", "`num_hidden_layers`.*at least 1"),
+        ("bytenet", "bytenet_tiny", "num_block_repeat=0", "num_block_repeat=0.*from 1 to 64"),
+        ("neural_gpu", "neural_gpu_tiny", "kernel_height=65", "kernel_height=65.*from 1 to 64"),
+        ("kermit", "kermit_tiny", "slot_temperature=0", "slot_temperature=0.*from 0.001 to 1,000"),
     ],
 )
 def test_values_without_a_meaning_are_refused_in_one_line(model, hparams_set, changes, words):
