@@ -47,8 +47,7 @@ def exported(encoders, tmp_path_factory):
     return translator, export_hugging_face(translator, str(tmp_path_factory.mktemp("hf") / "model"))
 
 
-OF_BLENDERBOT = {"activation": "swiglu", "tie_embeddings": False, "target_vocab_size": 310, "norm_epsilon": 1e-13}
-OF_BLENDERBOT = OF_BLENDERBOT if "blenderbot" in registry.list_families() else {}
+PRE_NORM = {"activation": "swiglu", "tie_embeddings": False, "target_vocab_size": 310, "norm_epsilon": 1e-13}
 
 
 @pytest.mark.slow
@@ -58,7 +57,9 @@ OF_BLENDERBOT = OF_BLENDERBOT if "blenderbot" in registry.list_families() else {
         {"norm_epsilon": 1e-6}, {"position": "learned"}, {"position": "none"}, {"position_layout": "tensor2tensor"},
         {"activation": "swiglu"}, {"key_dim": 3}, {"value_dim": 5}, {"target_space_embedding": True},
         {"self_attention": RELATIVE}, {"self_attention": RESTRICTED},
-        *({name: value, "norm": "pre"} for name, value in OF_BLENDERBOT.items()),
+        *(
+            {name: value, "norm": "pre"} for name, value in PRE_NORM.items() if "blenderbot" in registry.list_families()
+        ),
     ],
     ids=str,
 )  # fmt: skip
