@@ -223,8 +223,8 @@ class ImageProblem(Problem):
             if wrong := [name for name, size in sizes.items() if str(block[name]) != str(size)]:
                 expected = ",".join(f"{name}={size}" for name, size in sizes.items())
                 raise UserError(
-                    f"{wrong[0]}={block[wrong[0]]}: the blocks of local_2d do not match the images of {self.full_name}. "
-                    f"Expected --hparams={expected}, and no other sizes in self_attention_type."
+                    f"{wrong[0]}={block[wrong[0]]}: the blocks of local_2d do not match the images of "
+                    f"{self.full_name}. Expected --hparams={expected}, and no other sizes in self_attention_type."
                 )
         return super().model_hparams(hparams)
 
