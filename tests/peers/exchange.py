@@ -45,9 +45,9 @@ def assert_same_states(model, peer, inputs, batch, mask, tolerance):
     return found
 
 
-def assert_same_tokenizer(folder, tokenizer, texts):
-    """The tokenizer of a folder reads texts as the first one does, and texts with a mask."""
+def assert_same_tokenizer(folder, tokenizer, texts=(), fast_texts=()):
+    """The tokenizer of a folder reads texts as the first one does, those with a mask, and, if it is fast, others."""
     reader = transformers.AutoTokenizer.from_pretrained(folder)
     assert (reader.cls_token_id, reader.pad_token_id) == (tokenizer.cls_token_id, tokenizer.pad_token_id)
-    for text in [*(texts if reader.is_fast else ()), f"the {tokenizer.mask_token} in"]:
+    for text in [*texts, *(fast_texts if reader.is_fast else ()), f"the {tokenizer.mask_token} in"]:
         assert reader(text).input_ids == tokenizer(text).input_ids, text
