@@ -70,7 +70,7 @@ def with_tensor(name, tensor):
 
 
 REFUSED = [
-    ("config.json", json_with(scale_attn_by_inverse_layer_idx=True), "scale_attn_by_inverse_layer_idx=True"),
+    ("config.json", json_with(scale_attn_by_inverse_layer_idx=True), "by_inverse_layer_idx=True. Expected False"),
     ("config.json", json_with(scale_attn_weights=False), "scale_attn_weights=False. Expected True"),
     ("config.json", json_with(add_cross_attention=True), "add_cross_attention=True"),
     ("config.json", json_with(tie_word_embeddings=False), "tie_word_embeddings=False"),
