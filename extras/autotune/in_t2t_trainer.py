@@ -25,7 +25,10 @@ def define_flags(flags):
     flags.DEFINE_integer("autotune_max_trials", 10, "Number of trials of a search.", limits=Range(1, 100_000))
     flags.DEFINE_integer("autotune_parallel_trials", 1, "Number of trials trained at once.", limits=Range(1, 256))
     flags.DEFINE_integer(
-        "autotune_seeds", 3, "Other seeds with which to train the best trial again.", limits=Range(2, 1000, also=(0,))
+        "autotune_seeds",
+        3,
+        "Number of other seeds with which to train the best trial again. 0: do not train it again.",
+        limits=Range(2, 1000, also=(0,)),
     )
 
 

@@ -15,11 +15,20 @@ from t2t_lite.visualization.drawing import check_picture
 def define_flags(flags):
     """Declares the flags."""
     flags.DEFINE_bool("describe", False, "Print layers, parameters, FLOPs, memory and possible exports, then exit.")
-    flags.DEFINE_path("plot", None, "With --describe: draw the learning rate and the positional encoding here.")
-    flags.DEFINE_integer("vocab_size", None, "For --describe. Default: as in the data, or 37000.", limits=VOCAB_SIZE)
-    flags.DEFINE_integer("target_vocab_size", None, "For --describe. Default: shared.", limits=VOCAB_SIZE)
+    flags.DEFINE_path(
+        "plot", None, "With --describe: file for a picture of the learning rate and the positional encoding."
+    )
+    flags.DEFINE_integer(
+        "vocab_size", None, "With --describe: vocabulary size. Default: as in the data, or 37000.", limits=VOCAB_SIZE
+    )
+    flags.DEFINE_integer(
+        "target_vocab_size", None, "With --describe: the targets' vocabulary size. Default: shared.", limits=VOCAB_SIZE
+    )
     flags.DEFINE_float(
-        "gpu_memory", None, "A GPU's memory in GB, to print the batch that fits.", limits=Range(most=10**6, above=0)
+        "gpu_memory",
+        None,
+        "With --describe: a GPU's memory in GB, to print the largest batch_size.",
+        limits=Range(most=10**6, above=0),
     )
 
 

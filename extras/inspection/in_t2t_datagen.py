@@ -9,7 +9,10 @@ from t2t_lite.cli.commands import Mode
 def define_flags(flags):
     """Declares the flags."""
     flags.DEFINE_bool(
-        "inspect", False, "Describe finished data: counts, examples, vocabulary, lengths, and --hparams_set's batches."
+        "inspect",
+        False,
+        "Describe finished data instead of generating data: counts, examples, vocabulary, lengths (also in "
+        "<problem>-lengths.png), and the batches of --hparams_set.",
     )
     flags.DEFINE_string("hparams_set", "transformer_base", "With --inspect: name of the hyperparameter set.")
     flags.DEFINE_string("hparams", "", "With --inspect: hyperparameters that override the set: name=value,name=value.")

@@ -71,9 +71,14 @@ def define_flags(flags):
         "Call this signature, such as features, tokens or score, and write its outputs as JSON. If it reads several "
         "texts, separate them with tabs in each line. Default: the signature for translations or an encoder's answers.",
     )
-    flags.DEFINE_float("timeout_secs", 10, "Time limit of a request in seconds, until its last byte.", limits=TIMEOUT)
+    flags.DEFINE_float(
+        "timeout_secs", 10, "Time limit of a request in seconds, until the answer's last byte.", limits=TIMEOUT
+    )
     flags.DEFINE_integer(
-        "retries", 3, "Times to repeat a request without an answer, after 0.5 s, 1 s, 2 s and so on.", limits=RETRIES
+        "retries",
+        3,
+        "Maximum number of times to repeat a request that got no answer, after 0.5 s, 1 s, 2 s and so on.",
+        limits=RETRIES,
     )
     flags.DEFINE_bool("tls", False, "Encrypt the connection. Each of the flags --tls_*_file implies --tls.")
     flags.DEFINE_path("tls_ca_file", None, "PEM file of trusted certificate authorities. Default: the system's.")

@@ -40,7 +40,9 @@ def define_flags(flags):
     flags.DEFINE_integer("minutes", 30, "With --train_files: approximate total time in minutes.", limits=_MINUTES)
     define_settings(flags, own_flags(), names=TABLES)
     flags.DEFINE_integer("train_steps", 1500, "Number of training steps on the phrasebook.", limits=_STEPS)
-    flags.DEFINE_integer("local_eval_frequency", 150, "Steps between checkpoints; five are averaged.", limits=_STEPS)
+    flags.DEFINE_integer(
+        "local_eval_frequency", 150, "Steps between checkpoints; the last five are averaged.", limits=_STEPS
+    )
 
 
 def check(flags):

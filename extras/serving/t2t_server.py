@@ -32,7 +32,10 @@ def define_flags(flags):
     flags.DEFINE_string("servable_name", "translate", "The model's name in the server's paths.")
     flags.DEFINE_integer("max_batch_size", 1024, "Maximum number of texts in a request.", limits=DECODE_BATCH)
     flags.DEFINE_integer(
-        "max_execution_batch_size", 32, "Maximum number of texts in a batch. A long one delays it.", limits=DECODE_BATCH
+        "max_execution_batch_size",
+        32,
+        "Maximum number of texts in a batch from several requests. A long text delays the whole batch.",
+        limits=DECODE_BATCH,
     )
     flags.DEFINE_integer("num_batch_threads", None, "Batches computed at once. Default: the number of cores.", 1, 256)
     flags.DEFINE_enum(
@@ -43,7 +46,11 @@ def define_flags(flags):
         "trained on single sentences.",
     )
     flags.DEFINE_integer(
-        "max_enqueued_batches", 64, "Maximum number of waiting batches. Further requests get status 503.", 1, 10**6
+        "max_enqueued_batches",
+        64,
+        "Maximum number of waiting batches, each of --max_execution_batch_size texts. Further requests get status 503.",
+        1,
+        10**6,
     )
     flags.DEFINE_integer(
         "max_streams",
@@ -54,7 +61,9 @@ def define_flags(flags):
         256,
     )
     flags.DEFINE_path("t2t_usr_dir", None, "Folder of your own code, for streaming with your own problem or model.")
-    flags.DEFINE_integer("max_body_bytes", 2**24, "Largest body in bytes, also decompressed.", 2**10, 2**30)
+    flags.DEFINE_integer(
+        "max_body_bytes", 2**24, "Maximum size of a request's body in bytes, also after decompression.", 2**10, 2**30
+    )
     flags.DEFINE_list(
         "allow_origin", [], "Origins, such as https://a.org, whose pages may call this server; * allows all."
     )

@@ -22,7 +22,9 @@ def define_flags(flags):
     )
     flags.DEFINE_integer("wait_minutes", 0, "Number of minutes to wait for another translation.", limits=MINUTES)
     flags.DEFINE_bool(
-        "report_zero", None, "Begin the curve with 0 at the time of the oldest file. Default: if it starts at step 0."
+        "report_zero",
+        None,
+        "Begin the curve with 0 at step 0, at the time of the oldest file. Default: only if scoring starts at step 0.",
     )
 
 
