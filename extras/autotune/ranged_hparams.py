@@ -152,7 +152,9 @@ class RangedHParams:
         if least > most:
             raise UserError(f"range of {name}: {least} to {most} is empty. Expected min_val <= max_val.")
         if scale in (self.LOG_SCALE, self.REVERSE_LOG_SCALE) and least <= 0:
-            raise UserError(f"range of {name}: {least} to {most}: expected numbers above 0 for a logarithmic scale.")
+            raise UserError(
+                f"range of {name}: {least} to {most}: a logarithmic scale needs numbers above 0. Use LINEAR_SCALE."
+            )
         self.ranges[name] = HParamRange(name, kind, number(least), number(most), scale=scale or self.LINEAR_SCALE)
 
     def _check_scale(self, name, scale):

@@ -88,7 +88,9 @@ def checked(request, schema):
         if name not in names:
             raise UserError(f"{shown(name)}: unknown field. {nearest(name, names, ' ')}Expected {', '.join(names)}.")
         if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
-            raise UserError(f"{name}: {counted(len(value), 'character')}. Expected at most {_MOST_CHARACTERS:,}.")
+            raise UserError(
+                f"{name}: {counted(len(value), 'character')}. Expected at most {_MOST_CHARACTERS:,}. Split the text."
+            )
     return {name: valid_unicode(value) if isinstance(value, str) else value for name, value in request.items()}
 
 
