@@ -87,10 +87,10 @@ class Generations(TextAnswers):
 
     def searched(self, request):
         """Returns the ids of a request's prompt. Raises `UserError` if they leave no room for a continuation."""
-        text, encoder = self.given(request), self.answerer.encoders["targets"]
+        source, encoder = self.given(request), self.answerer.encoders["targets"]
         where = "text" if "text" in request else printable(request["file"]["name"])[-80:]
         with located(where):
-            prompt = encoder.encode(text) if isinstance(text, str) else check_ids(text, encoder.vocab_size)
+            prompt = encoder.encode(source) if isinstance(source, str) else check_ids(source, encoder.vocab_size)
         longest = self.answerer.max_length
         if longest is not None and len(prompt) >= longest:
             raise UserError(

@@ -78,8 +78,8 @@ def draw_curves(output_dirs, path):
         skipped = [line["step"] for line in lines if line["event"] == "skipped"]
         losses.plot(skipped, [0] * len(skipped), "x", color=color)
     shown = "BLEU" if score == "bleu" else score and score.replace("_f1", " F1")
-    sample_label = f"{shown}, dev" if score else "no evaluation"
-    labels = ("loss (nats per target token)", sample_label, "learning rate", "target tokens per second")
+    score_label = f"{shown}, dev" if score else "no evaluation"
+    labels = ("loss (nats per target token)", score_label, "learning rate", "target tokens per second")
     for axes, label in zip((losses, scores, rates, speeds), labels, strict=True):
         drawing.style_axes(axes, "step", label, thousands="xy" if axes is speeds else "x")
         axes.set_ylim(bottom=0)

@@ -22,13 +22,13 @@ class HiddenBatch(typing.NamedTuple):
     Attributes:
         texts: string [batch].
         slots: int32 [batch, M], the index of each protected text's symbol in `ProtectedTexts.symbols`, padded with -1.
-        found: string [batch, M], the protected texts in order, padded with "".
+        protected: string [batch, M], the protected texts in order, padded with "".
         only: string [batch], the original text if it consists of protected texts and spaces only, otherwise "".
     """
 
     texts: tf.Tensor
     slots: tf.Tensor
-    found: tf.Tensor
+    protected: tf.Tensor
     only: tf.Tensor
 
     def read(self, is_symbol):
@@ -78,7 +78,7 @@ def hide_as(protection, texts, hidden):
     parts, is_match = _split(texts, protection.pattern)
     matches = tf.where(is_match)[:, 0]
     there = tf.where(hidden.slots >= 0)
-    known = _keys(there[:, 0], tf.gather_nd(hidden.found, there))
+    known = _keys(there[:, 0], tf.gather_nd(hidden.protected, there))
     at = _indices(_keys(tf.gather(parts.value_rowids(), matches), tf.gather(parts.values, matches)), known)
     slots = tf.gather(tf.concat([tf.gather_nd(hidden.slots, there), [-1]], 0), at)
     slot = tf.tensor_scatter_nd_update(tf.fill(tf.shape(is_match), -1), matches[:, None], slots)
@@ -191,7 +191,7 @@ class ProtectedSignatures(TextSignatures):
 
     def texts(self, ids, read, n_best=1):
         """Decodes ids, int32 [batch * n_best, length], to string [batch * n_best]; restores the protected texts."""
-        slots, protected = (tf.repeat(part, n_best, axis=0) for part in (read.slots, read.found))
+        slots, protected = (tf.repeat(part, n_best, axis=0) for part in (read.slots, read.protected))
         return restore(self._protection, super().texts(ids, read, n_best), slots, protected)
 
     def unchanged(self, read):

@@ -50,8 +50,8 @@ class ProtectedSource(SourceText):
 
     def restored(self, pieces, output, spans=None):
         """See `SourceText.restored`; restores the protected texts that the model read; also returns the lost ones."""
-        restored_text = self.hidden.protection.restore(output, self.hidden.read(pieces))
-        return restored_text.text, restored_text.lost, spans and spans_in_blocks(spans, blocks(restored_text.segments))
+        restored = self.hidden.protection.restore(output, self.hidden.read(pieces))
+        return restored.text, restored.lost, spans and spans_in_blocks(spans, blocks(restored.segments))
 
 
 class Protection(ProtectedTexts):

@@ -108,7 +108,7 @@ def parts_of(texts, split_sentences, wants_sentences):
     if checked_choice(split_sentences) == "never":
         return None
     parts = list(map(sentence_parts, texts))
-    if not any(len(text) > 1 for text in parts):
+    if not any(len(group) > 1 for group in parts):
         return None
     return parts if split_sentences == "always" or wants_sentences() else None
 

@@ -116,23 +116,23 @@ class TokenTexts:
             self.end * len([*group]) if is_end else self._encoder.decode([*group]) for is_end, group in groups
         )
 
-    def logprobs(self, text, count, has_echo):
+    def logprobs(self, continuation, count, has_echo):
         """Returns the value of `logprobs` in an answer.
 
         The first id of a prompt has no log-probability, as in OpenAI's API.
 
         Args:
-            text: a `_Continuation`, see `completions`; its `scores` cover the ids of its prompt and its own ids.
+            continuation: a `_Continuation`, see `completions`; its `scores` cover the ids of its prompt and its own.
             count: int, the number of most probable ids to list at each position.
             has_echo: bool, whether the answer begins with the prompt.
         """
-        row, num_begin = text.prompt.ids + text.ids, text.prompt.num_begin
-        values = short_floats(text.scores.log_probs) if row else []
-        top = [self._most_probable(row, at, text.scores, values, count) for at in range(len(row))]
+        row, num_begin = continuation.prompt.ids + continuation.ids, continuation.prompt.num_begin
+        values = short_floats(continuation.scores.log_probs) if row else []
+        top = [self._most_probable(row, at, continuation.scores, values, count) for at in range(len(row))]
         row, values, top = [EOS_ID] * num_begin + row, [None] * num_begin + values, [None] * num_begin + top
-        if text.prompt.ids or num_begin:
+        if continuation.prompt.ids or num_begin:
             values[0] = top[0] = None
-        first = 0 if has_echo else num_begin + len(text.prompt.ids)
+        first = 0 if has_echo else num_begin + len(continuation.prompt.ids)
         return {
             "tokens": [self.text(i) for i in row[first:]],
             "token_logprobs": values[first:],

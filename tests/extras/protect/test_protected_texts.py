@@ -267,7 +267,7 @@ def test_a_graph_restores_and_matches_as_python_does(texts, hidden_in_graph):
     outputs = [
         "".join(draw.choices([pair[0] for pair in one.texts] * 2 + others, k=draw.randrange(12))) for one in hidden
     ]
-    slots, found = hidden_batch.slots, hidden_batch.found
+    slots, found = hidden_batch.slots, hidden_batch.protected
     restored = tf.function(protected_graph.restore, autograph=False)(
         protection, tf.constant(outputs), slots, found
     ).numpy()
@@ -290,7 +290,7 @@ def test_a_graph_takes_an_empty_batch_and_one_without_protected_texts(count):
     assert hidden.slots.shape == (count, 0)
     for found in (
         hidden.texts,
-        protected_graph.restore(ALL, texts, hidden.slots, hidden.found),
+        protected_graph.restore(ALL, texts, hidden.slots, hidden.protected),
         protected_graph.hide_as(ALL, texts, hidden),
     ):
         assert found.numpy().tolist() == [b"abc"] * count
