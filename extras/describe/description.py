@@ -45,11 +45,17 @@ def describe_run(flags, hparams, earlier, model, replicas):
     hparams = run_problem.model_hparams(hparams.of_model(registry.model(model))) if run_problem else hparams
     shapes = describe.shapes_only(registry.model(model), hparams, vocab_size, target_vocab_size, **features)
     both = f"{vocab_size:,} ids" + (f" and {target_vocab_size:,} target ids" if target_vocab_size else "")
-    longest = _longest_row(run_problem, hparams)
-    plan = flags.train_steps, replicas, flags.gpu_memory
-    text = describe.Description(shapes, hparams, hparams_set, *plan, longest_row=longest).text()
+    description = describe.Description(
+        shapes,
+        hparams,
+        hparams_set,
+        flags.train_steps,
+        replicas,
+        flags.gpu_memory,
+        longest_row=_longest_row(run_problem, hparams),
+    )
     return (
-        f"model {model}, set {hparams_set or '(own)'}, vocabulary {both} ({where})\n\n{text}\n\n"
+        f"model {model}, set {hparams_set or '(own)'}, vocabulary {both} ({where})\n\n{description.text()}\n\n"
         f"{destinations_text(shapes, encoders)}"
     )
 
