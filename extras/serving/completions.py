@@ -58,7 +58,6 @@ class Completions:
             name: str, the model's name.
             is_abandoned: function that returns whether the client has disconnected. Any thread may call it.
         """
-        prompts = [generator.read(prompt, request.needs_ids) for prompt in request.prompts]
         with self._lock:
             # The model may still be busy with texts of disconnected clients, and each of these texts takes memory.
             if self.num_open >= self._most or len(self._abandonments) >= 2 * self._most:
@@ -69,6 +68,11 @@ class Completions:
             with self._lock:
                 self._abandonments.remove(is_abandoned)
 
+        try:  # after the check, because reading millions of ids takes seconds
+            prompts = [generator.read(prompt, request.needs_ids) for prompt in request.prompts]
+        except BaseException:
+            release()
+            raise
         return Completion(generator, request, prompts, name, is_abandoned, release, self._must_end)
 
     def end(self):
