@@ -64,8 +64,8 @@ def forward_flops(model, lengths, rows=1):
         Flops.
     """
     per_token = model.flops(lengths, rows) if hasattr(model, "flops") else counted_flops(model, lengths, rows)
-    is_frozen = not all(weight.trainable for weight in parameters(model))
-    return Flops(per_token, _saved_flops(model, lengths, rows) if is_frozen else {})
+    has_frozen = not all(weight.trainable for weight in parameters(model))
+    return Flops(per_token, _saved_flops(model, lengths, rows) if has_frozen else {})
 
 
 def counted_flops(model, lengths, rows=1):
@@ -310,14 +310,14 @@ def _optimizer_numbers(model, hparams):
 def _layer_memory(layer, hidden_size, length, memory_length, context, compute):
     """Returns the bytes per token that an encoder or decoder layer keeps for the backward pass."""
     cross = _cross_attention(layer)
-    stored = (4 + 2 * compute) * hidden_size * context / length if context else 0
+    per_token = (4 + 2 * compute) * hidden_size * context / length if context else 0
     for part in layer._flatten_layers():
         if isinstance(part, Residual):
-            stored += (4 + compute + (part.dropout_rate > 0)) * hidden_size
+            per_token += (4 + compute + (part.dropout_rate > 0)) * hidden_size
         elif callable(method := getattr(part, "activations", None)):
             before = _before(part, cross, context)
-            stored += method(memory_length if part is cross else length, compute, **before)
-    return stored
+            per_token += method(memory_length if part is cross else length, compute, **before)
+    return per_token
 
 
 def _before(layer, cross, context):

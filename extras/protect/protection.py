@@ -131,7 +131,7 @@ def check_kinds(values):
     if reserved := [one for one in values.get("user_defined_symbols") or () if one in symbols]:
         raise UserError(f"--user_defined_symbols: {reserved[0]} is a symbol of {flag}. Remove it.")
     if values.get("vocab_type") == VocabType.BYTE_LEVEL_BPE.value:
-        raise UserError(f"{flag} needs symbols, but --vocab_type={values['vocab_type']} has none. Remove one of both.")
+        raise UserError(f"{flag} needs symbols, but --vocab_type={values['vocab_type']} has none. Remove one of them.")
     for path in sorted({*(values.get("vocab_from") or {}).values()}):
         if not {*symbols} <= _symbols_in(path):
             raise UserError(
