@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 from t2t_lite import registry
-from t2t_lite.extras.describe.cost import all_reduced_bytes, forward_flops, largest_batch_size, training_memory
+from t2t_lite.extras.describe.cost import (
+    all_reduced_bytes,
+    forward_flops,
+    largest_batch_size,
+    sent_bytes,
+    training_memory,
+)
 from t2t_lite.extras.describe.describe import Description, shapes_only
 from t2t_lite.layers import TokenEmbedding
 from t2t_lite.models.sequence_model import SequenceModel
@@ -54,6 +60,7 @@ def test_a_description_of_eight_replicas_by_hand():
     assert all_reduced_bytes(found.parameters) == buffer  # the text shows three digits
     assert value(text, "gradients, in one buffer") == f"{buffer / 1e6:.1f} MB"
     assert value(text, "sent by each replica, in a ring") == f"{1.75 * buffer / 1e6:.1f} MB"
+    assert [sent_bytes(600, replicas) for replicas in (2, 3, 8)] == [600, 800, 1050]
 
 
 def test_one_replica_exchanges_nothing():
