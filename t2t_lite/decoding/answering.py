@@ -37,8 +37,7 @@ class Answerer:
     """A trained model that answers texts. `reader` returns a `Reader`, which converts texts to readings; `answer`
     answers these readings.
 
-    Subclasses define `task`, the class of the supported tasks, `method`, the name of their method that users call, and
-    `reader_class`, their subclass of `Reader`.
+    Subclasses define `task`, the class of the supported tasks, and `method`, the name of their method that users call.
 
     Args:
         model: the model.
@@ -48,7 +47,6 @@ class Answerer:
 
     task: type[Task]
     method: str
-    reader_class: type[Reader]
 
     def __init__(self, model: keras.Model, encoders: dict, problem: Problem | None = None):
         check_tensorflow(type(self).__name__)
@@ -109,19 +107,18 @@ class Answerer:
         """The loaded `t2t_lite.runs.opening.Run` (for an ensemble, the first run), or None."""
         return self.runs[0] if self.runs else None
 
-    def reader(self, max_length: int | None = None, **options) -> Reader:
+    def reader(self, max_length: int | None = None, *, long_input: str | None = None, as_flags: bool = False) -> Reader:
         """Returns a `Reader` of texts to be answered.
 
         Args:
             max_length: int, the maximum number of ids per text, or None for the model's maximum.
-            **options: `long_input`, one of `LONG_INPUTS`, what to do with longer texts (None: the class's default);
-                `as_flags`, see `Reader`; for a Translator `split_sentences`, see `Translator.translate`; for a
-                Predictor `whole`, whether the texts are for `features`.
+            long_input: one of `LONG_INPUTS`, what to do with longer texts, or None for the subclass's default.
+            as_flags: see `Reader`.
 
         Raises:
             UserError: the length is out of range, or this kind of text does not support the given `long_input`.
         """
-        return self.reader_class(self, max_length, **options)
+        raise NotImplementedError
 
     def answer(self, readings: Sequence, **options) -> list:
         """Answers the readings that a `Reader` returned. For options and errors see the method named `method`."""

@@ -206,7 +206,7 @@ class Generator(TextModel):
         ' a time there was a king.'
     """
 
-    task, method, reader_class = LanguageModelTask, "generate", PromptReader
+    task, method = LanguageModelTask, "generate"
 
     def __init__(self, model, encoders, hparams, problem=None):
         self.max_length = getattr(model, "max_length", None)
@@ -343,6 +343,12 @@ class Generator(TextModel):
         whole = self.problem and self.problem.example_length(self.encoders)
         longest = whole - length if whole else options.extra_length
         return max(0, longest if self.max_length is None else min(longest, self.max_length - length))
+
+    def reader(
+        self, max_length: int | None = None, *, long_input: str | None = None, as_flags: bool = False
+    ) -> PromptReader:
+        """See `Answerer`."""
+        return PromptReader(self, max_length, long_input, as_flags)
 
     def _token_scores(self, prompts, results_of):
         """Yields, for each result of each prompt, a list of its ids' log-probabilities, EOS included."""

@@ -101,7 +101,7 @@ class Predictor(Answerer):
         'positive'
     """
 
-    task, reader_class = EncoderTask, RowReader
+    task = EncoderTask
 
     def __init__(self, model, encoders, problem):
         super().__init__(model, encoders, problem)
@@ -252,6 +252,17 @@ class Predictor(Answerer):
             UserError: see `predict` and `fill_mask`.
         """
         return self.reader(max_length, whole=whole).read(text)
+
+    def reader(
+        self,
+        max_length: int | None = None,
+        *,
+        long_input: str | None = None,
+        as_flags: bool = False,
+        whole: bool = False,
+    ) -> RowReader:
+        """Returns a `Reader` of texts: see `Answerer`, and `read` for `whole`."""
+        return RowReader(self, max_length, long_input, as_flags, whole)
 
     def _batched(self, readings, batch_size, function, on_progress):
         """Applies a function of int32 [B, S] to batches of rows; returns, for each Reading, a list of results.

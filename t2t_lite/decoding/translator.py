@@ -45,7 +45,7 @@ class Translator(TextModel):
         'Hallo Welt.'
     """
 
-    task, method, reader_class = SequenceToSequenceTask, "translate", SentenceReader
+    task, method = SequenceToSequenceTask, "translate"
 
     def __init__(self, model, encoders, hparams, problem=None):
         super().__init__(model, encoders, hparams, problem)
@@ -112,12 +112,31 @@ class Translator(TextModel):
             prefixes = each_located("sentence", ids_of, prefix_list(prefixes, len(readings)), readings)
         return answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
 
-    def answer(self, readings: Sequence, *, prefixes=None, on_progress=None, **options) -> list[Translation]:
+    def reader(
+        self,
+        max_length: int | None = None,
+        *,
+        long_input: str | None = None,
+        split_sentences: str | None = None,
+        as_flags: bool = False,
+    ) -> SentenceReader:
+        """Returns a `Reader` of texts: see `Answerer`, and `translate` for `split_sentences`."""
+        return SentenceReader(self, max_length, long_input, split_sentences, as_flags)
+
+    def answer(
+        self,
+        readings: Sequence,
+        *,
+        prefixes: Sequence | None = None,
+        utility: str | None = None,
+        on_progress: Callable[[int], object] | None = None,
+        **options,
+    ) -> list[Translation]:
         """Answers readings: see `Answerer`. If a `utility` is given, `translate_by_risk` is used."""
-        by_risk = "utility" in options
-        translate = functools.partial(self.translate_by_risk if by_risk else self.translate, **options)
+        method = functools.partial(self.translate_by_risk, utility=utility) if utility else self.translate
+        translate = functools.partial(method, **options)
         translations = answer_parts(translate, readings, target_language(self.problem), prefixes, on_progress)
-        return [*map(minimum_bayes_risk.with_mean_scores, translations)] if by_risk else translations
+        return [*map(minimum_bayes_risk.with_mean_scores, translations)] if utility else translations
 
     def _translations(self, options, longest, requested, texts, prefixes=None, on_progress=None):
         """Translates each `SourceText`, but reads at most `longest` of its ids, not counting EOS."""

@@ -35,8 +35,7 @@ class Reversing:
     max_input_length = 12
     hparams = types.SimpleNamespace(max_length=11)
     searcher = types.SimpleNamespace(longest_output=longest_translation)
-    reader_class, reader = Translator.reader_class, Translator.reader
-    answer, prefix_of = Translator.answer, Translator.prefix_of
+    reader, answer, prefix_of = Translator.reader, Translator.answer, Translator.prefix_of
 
     def __init__(self, problem=None):
         self.problem, self.given, self.search_history = problem, [], {}
