@@ -99,8 +99,8 @@ def check_run(flags):
         registry.check_model(model)
         facts["model"] = model
     directory.check_belongs(flags.output_dir, facts)
-    facts = {"output_dir": flags.output_dir, "allow_change": flags.allow_hparams_change} if earlier else {}
-    directory.check_known(settings, flags.hparams_set, hparams_changes(flags), **facts)
+    run_options = {"output_dir": flags.output_dir, "allow_change": flags.allow_hparams_change} if earlier else {}
+    directory.check_known(settings, flags.hparams_set, hparams_changes(flags), **run_options)
     directory.warn_of_problem(problem, hparams_changes(flags))
     if flags.warm_start_from and not earlier:
         find_checkpoint(flags.warm_start_from)

@@ -58,8 +58,9 @@ def import_usr_dir(path: str | None) -> str | None:
             f"such as {folder.name.replace('.', '_')}."
         )
     modules = [module for module in [*sys.modules.values()] if isinstance(module, types.ModuleType)]
-    facts = [object.__getattribute__(module, "__dict__") for module in modules]  # vars(module) might import TensorFlow
-    names = {fact.get("__file__"): fact["__name__"] for fact in facts}
+    # vars(module) might import TensorFlow
+    namespaces = [object.__getattribute__(module, "__dict__") for module in modules]
+    names = {one.get("__file__"): one["__name__"] for one in namespaces}
     if name := names.get(str(folder / "__init__.py")):  # under another name, it would register everything twice
         return importlib.import_module(name).__name__  # waits if another thread is importing it
     sys.path.insert(0, str(folder.parent))

@@ -9,10 +9,9 @@ from t2t_lite.evaluation.scores import METRICS as CORPUS_METRICS
 from t2t_lite.evaluation.scores import corpus_scores
 from t2t_lite.evaluation.tokenizations import DEFAULT, ter_options_of, tokenization_of_problem
 
-_BATCH_INPUTS, _OUTPUT_INPUTS = (
-    ("logits", "answers"),
-    ("texts", "ids"),
-)  # types of metrics; "logits" means teacher-forced
+# Types of metrics, by what they compare; "logits" means teacher-forced.
+_BATCH_INPUTS = ("logits", "answers")
+_OUTPUT_INPUTS = ("texts", "ids")
 
 
 def token_accuracy(logits, labels):

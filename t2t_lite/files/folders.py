@@ -111,7 +111,7 @@ def write_file(folder, name, data):
 
 
 @contextlib.contextmanager
-def held_lock(path, command):
+def held_lock(path, subject):
     """Context manager that creates the folder of the lock file `path` and holds the lock, which is removed afterwards.
 
     On exit, folders that were created for the lock and are still empty are removed as well.
@@ -119,7 +119,7 @@ def held_lock(path, command):
     Args:
         path: str. A remote path is not locked, since remote file systems do not have locks. On a local file system
             without locks, a warning says so.
-        command: str, the subject of the error message, such as "data: another t2t-datagen".
+        subject: str, the subject of the error message, such as "data: another t2t-datagen".
 
     Raises:
         UserError: another process holds the lock, or the file cannot be written.
@@ -131,7 +131,7 @@ def held_lock(path, command):
         return
     with _without_new_empty(folder):
         make_folder(folder)
-        with _held_local_lock(path, command):
+        with _held_local_lock(path, subject):
             yield
 
 
@@ -151,7 +151,7 @@ def _without_new_empty(folder):
 
 
 @contextlib.contextmanager
-def _held_local_lock(path, command):
+def _held_local_lock(path, subject):
     with translated(path, "write"):
         lock = _lock(path)
     if lock is None:
@@ -160,7 +160,7 @@ def _held_local_lock(path, command):
             owner = read_bytes(path)
         owner = owner.decode(errors="replace").strip() or "unknown"
         raise UserError(
-            f"{command} (process {owner}) is using this folder. Wait for the process, stop it, or choose another "
+            f"{subject} (process {owner}) is using this folder. Wait for the process, stop it, or choose another "
             "folder."
         )
     try:

@@ -301,6 +301,6 @@ def _ending_inside(folder, problem):
     shared = {*map(_ending, files.find_files(folder, ("",)))} & {*problem.readers}
     if len(shared) != 1:
         endings = [f".{ending}" for ending in problem.readers]
-        fault = f"a folder of files with the same extension, one of {', '.join(endings)}" if endings else "a file"
-        raise UserError(f"--decode_from_file={folder} is a folder. Expected {fault}.")
+        expected = f"a folder of files with the same extension, one of {', '.join(endings)}" if endings else "a file"
+        raise UserError(f"--decode_from_file={folder} is a folder. Expected {expected}.")
     return shared.pop()

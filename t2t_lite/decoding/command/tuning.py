@@ -98,7 +98,7 @@ def tune_search(job, grid, split, source="", reference=""):
         lines_of = job.with_settings(job.settings.searching(**combination)).lines_of(name)
         lines_of.answer(lines[:1])  # does one-time work such as tracing, which is not timed
         start = time.monotonic()
-        outputs = [by_metric.text for by_metric in lines_of.answer(lines)]
+        outputs = [answer.text for answer in lines_of.answer(lines)]
         seconds = time.monotonic() - start
         # Show warnings only once, since most of them are about the references, which do not change.
         by_metric = scores.corpus_scores(outputs, references, _METRICS, tokenize, ter, None if trials else name)
