@@ -192,4 +192,6 @@ def asked_tellers(options, teller):
     Raises:
         UserError: the model lacks the method of a requested teller.
     """
+    if not any(option.startswith("return_") for option in options):
+        return {}  # without the modules of tellers, which `list_tellers` imports
     return {name: teller(name) for name in registry.list_tellers() if options.pop(f"return_{name}", False)}
