@@ -152,9 +152,11 @@ class PromptReader(Reader):
 
     def __init__(self, generator, max_prompt_length=None, long_input=None, as_flags=False):
         limit = None if generator.max_length is None else generator.max_length - 1
+        name, self._advice = "max_input_size" if as_flags else "max_prompt_length", ""
         if max_prompt_length is not None:
-            name = "max_input_size" if as_flags else "max_prompt_length"
             limit = typed_value(name, max_prompt_length, int, Range(1, limit))
+        else:  # the end of a prompt that is cut at the model's limit leaves room for a single id
+            self._advice = f"set {name} below that to leave room for the continuation, "
         long_input = long_input or ("refuse" if max_prompt_length is None else "truncate")
         super().__init__(generator, limit, long_input, as_flags, choices=("truncate", "refuse"))
 
@@ -166,8 +168,8 @@ class PromptReader(Reader):
         is_long = self.limit is not None and len(ids) > self.limit
         if is_long and self.long_input == "refuse":
             raise UserError(
-                f"{len(ids):,} pieces, more than {self.limit:,}. Shorten the prompt, or read only its end with "
-                f"{self.argument}=truncate."
+                f"{len(ids):,} pieces, more than {self.limit:,}. Shorten the prompt, {self._advice}or read only its "
+                f"end with {self.argument}=truncate."
             )
         text = text if isinstance(text, str) else self.answerer.encoders["targets"].decode(ids)
         return Prompt(text, ids[-self.limit :] if is_long else ids, is_long)

@@ -54,7 +54,7 @@ def test_the_end_of_the_table_of_positions_ends_a_continuation(eager):
     for prompt, one in zip(prompts, found, strict=True):  # together they are wider than the table: 7 + 8
         expected = log_probs(generator.model, Letters().encode(prompt), one.ids)
         assert one.hypotheses[0].token_scores == pytest.approx(expected, abs=1e-4)
-    with pytest.raises(UserError, match=r"prompt 2: 8 pieces, more than 7\..*long_input=truncate"):
+    with pytest.raises(UserError, match=r"prompt 2: 8 pieces, more than 7\..* max_prompt_length .*long_input=truncate"):
         generator.generate(["a", "a" * 8])
     cut, whole = generator.generate(["c" * 5 + "aab", "aab"], max_prompt_length=1, max_new_tokens=2, beam_size=1)
     assert (cut.text, cut.prompt_tokens, cut.truncated, whole.truncated) == (whole.text, ["b"], True, True)
