@@ -223,7 +223,7 @@ class TextModel(Answerer):
             raise UserError(f"{', '.join(lost)}: only for sampling. Add sampling=True, or remove the option.")
         return options
 
-    def hypothesis(self, text, result, stop, before=(), output=None, **fields):
+    def hypothesis(self, text, result, stop, before=(), whole=None, output=None, **fields):
         """Adds the text and the pieces to a Hypothesis that a search returned.
 
         Args:
@@ -231,12 +231,13 @@ class TextModel(Answerer):
             result: Hypothesis with ids, score and end.
             stop: stop strings; the text is cut off before the first of them that occurs.
             before: ids that the hypothesis continues, such as those of a prompt. Their text is not part of the output.
+            whole: str, the text that the result's ids add, or None if they are not decoded yet.
             output: str, the text to pass to the problem's `output_text`. The default is the text before the first stop
                 string.
             **fields: further fields of `Hypothesis`.
         """
         encoder = self.encoders["targets"]
-        whole = continuation(encoder, before, result.ids)
+        whole = continuation(encoder, before, result.ids) if whole is None else whole
         beginning = before_stop(whole, stop)
         ended = result.ended or beginning != whole
         output = beginning if output is None else output

@@ -180,16 +180,17 @@ class Translator(TextModel):
         """Converts a search result for a `SourceText` to a Hypothesis, with spans if the source's spans are given."""
         encoder = self.encoders["targets"]
         if spans is None:
-            output, lost, _ = source.restored(pieces, before_stop(encoder.decode(result.ids), stop))
-            return self.hypothesis(source.prepared, result, stop, output=output, lost=lost, **fields)
-        output, places = decode_with_offsets(encoder, result.ids)
-        output = before_stop(output, stop)
+            whole = encoder.decode(result.ids)
+            output, lost, _ = source.restored(pieces, before_stop(whole, stop))
+            return self.hypothesis(source.prepared, result, stop, whole=whole, output=output, lost=lost, **fields)
+        whole, places = decode_with_offsets(encoder, result.ids)
+        output = before_stop(whole, stop)
         places = [(min(start, len(output)), min(end, len(output))) for start, end in places]
         if replaces:
             unknown = {at: encoder.decode([i]) for at, i in enumerate(result.ids) if i == encoder.unknown_id}
             output, places = replace_unknown(source.text, spans, output, places, unknown, fields["attention"])
         output, lost, places = source.restored(pieces, output, places)
-        hypothesis = self.hypothesis(source.prepared, result, stop, output=output, lost=lost, **fields)
+        hypothesis = self.hypothesis(source.prepared, result, stop, whole=whole, output=output, lost=lost, **fields)
         return dataclasses.replace(hypothesis, spans=moved_spans(places, output, hypothesis.text))
 
     def translate_by_risk(
