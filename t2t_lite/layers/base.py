@@ -9,6 +9,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from t2t_lite.layers.checks import check_choices
 from t2t_lite.layers.quantization import policy_config
 
 _BY_KERAS = frozenset(inspect.signature(keras.layers.Layer.__init__).parameters)  # arguments that Keras itself saves
@@ -281,8 +282,7 @@ def matrix_initializer(name, gain):
         "normal": lambda: keras.initializers.RandomNormal(stddev=gain),  # not in tensor2tensor; used by BERT and GPT-2
         "orthogonal": lambda: Orthogonal(gain),
     }
-    if name not in initializers:
-        raise ValueError(f"`initializer` must be one of {', '.join(initializers)}: received initializer={name!r}.")
+    check_choices(initializers, initializer=name)
     return initializers[name]()
 
 

@@ -34,7 +34,7 @@ def check_positive(**values):
 
 
 def check_choices(choices, **values):
-    """Raises `ValueError` if a value is not one of `choices`, a sequence of str."""
+    """Raises `ValueError` if a value is not one of `choices`, a collection of str."""
     for name, value in values.items():
         if value not in choices:
             raise ValueError(f"`{name}` must be one of {', '.join(choices)}: received {name}={value!r}.")

@@ -14,7 +14,7 @@ from t2t_lite.layers.base import (
     dense_initializers,
     sublayer_initializers,
 )
-from t2t_lite.layers.checks import check_rates, check_required_sizes, shape_of
+from t2t_lite.layers.checks import check_choices, check_rates, check_required_sizes, shape_of
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout
 from t2t_lite.layers.layer_kinds import added_options, kinds_config, named_kinds, read_kinds
@@ -119,9 +119,7 @@ def make_feed_forward(feed_forward, index, **options):
 
 def own_options(name):
     """Returns {option: default} for a kind of feed-forward layer. Raises `ValueError` if the kind is unknown."""
-    if name not in Registries.feed_forwards:
-        names = ", ".join(Registries.feed_forwards.names())
-        raise ValueError(f"`feed_forward` must be one of {names}: received feed_forward={name!r}.")
+    check_choices(Registries.feed_forwards.names(), feed_forward=name)
     return added_options(Registries.feed_forwards.get(name), FeedForward)
 
 

@@ -5,6 +5,8 @@ import json
 import re
 from typing import ClassVar
 
+from t2t_lite.layers.checks import check_choices
+
 _WORD = re.compile(r"\s*([\w.-]+)\s*(?:\(([^()]*)\))?\s*")
 
 
@@ -41,8 +43,7 @@ def make_kind(argument, value, registry):
         ValueError: if a name or option is unknown, or a required option is missing or out of range.
     """
     name, options = name_and_options(value, argument)
-    if name not in registry:
-        raise ValueError(f"`{argument}` must be one of {', '.join(registry.names())}: received {argument}={name!r}.")
+    check_choices(registry.names(), **{argument: name})
     kind = registry.get(name)
     check_options(argument, name, kind.options(), options)
     return kind(**options)

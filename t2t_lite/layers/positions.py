@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from t2t_lite.layers.base import Initializer, Layer, check_initializers, table_initializer
-from t2t_lite.layers.checks import at_least, check_required_sizes, known_range, shape_of
+from t2t_lite.layers.checks import at_least, check_choices, check_required_sizes, known_range, shape_of
 
 _BASE = 10_000.0
 LAYOUTS = ("interleaved", "marian", "tensor2tensor")
@@ -98,8 +98,7 @@ class SinusoidalPositionEmbedding(Layer):
 
     def __init__(self, layout: str = "interleaved", **kwargs):
         super().__init__(**kwargs)
-        if layout not in LAYOUTS:
-            raise ValueError(f"`layout` must be one of {', '.join(LAYOUTS)}: received layout={layout!r}.")
+        check_choices(LAYOUTS, layout=layout)
         self.layout = layout
         self.input_spec = keras.InputSpec(ndim=3)
 

@@ -13,7 +13,7 @@ from t2t_lite.errors import UserError, located, shown
 from t2t_lite.layers import attention_kinds as attentions
 from t2t_lite.layers import feed_forward as networks
 from t2t_lite.layers.base import Initializer, config_of
-from t2t_lite.layers.checks import check_rates, check_sizes
+from t2t_lite.layers.checks import check_choices, check_rates, check_sizes
 from t2t_lite.layers.layer_kinds import kind_of, name_and_options, read_kinds, spell_kind, words_of
 from t2t_lite.settings.config import HParams
 from t2t_lite.settings.ranges import Choices, Range, Setting, settings_of
@@ -276,8 +276,8 @@ def shared_options(without=(), **defaults):
 def check_option(option, value):
     """Raises `ValueError` if a value is an invalid choice, size or rate. The layers check all other values."""
     name, limits = option.argument, option.limits
-    if isinstance(limits, Choices) and value not in limits:
-        raise ValueError(f"`{name}` must be one of {limits}: received {name}={value!r}.")
+    if isinstance(limits, Choices):
+        check_choices(limits.words, **{name: value})
     if limits == _RATE:
         check_rates(**{name: value})
     if option.kind in (int, int | None) and getattr(limits, "least", None) == 1:
