@@ -76,7 +76,7 @@ class XLNet(EncoderModel):
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
         super().__init__(vocab_size, target_vocab_size, **options)
         c = types.SimpleNamespace(**self.config)
-        self.check_ids("last_id")
+        self.check_id("last_id")
         if c.position != "none":
             raise ValueError(
                 f"`position` must be none, because attention depends on distances: received position={c.position!r}."

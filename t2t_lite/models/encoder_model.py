@@ -56,11 +56,11 @@ class EncoderModel(TransformerModel):
     needed_features = types.MappingProxyType({"inputs": 2})  # targets are read only to predict masked ids
     predicted_share = 0.15  # BERT's proportion of masked ids
 
-    def check_ids(self, row_id):
-        """Raises `ValueError` if the argument `row_id` is not an id."""
-        value = self.config[row_id]
-        if not isinstance(value, numbers.Integral) or not 0 <= value < self.vocab_size:
-            raise ValueError(f"`{row_id}` must be an id from 0 to {self.vocab_size - 1}: received {row_id}={value!r}.")
+    def check_id(self, argument):
+        """Raises `ValueError` if the value of a constructor's argument is not an id of the inputs."""
+        value, last = self.config[argument], self.vocab_size - 1
+        if not isinstance(value, numbers.Integral) or not 0 <= value <= last:
+            raise ValueError(f"`{argument}` must be an id from 0 to {last}: received {argument}={value!r}.")
 
     def make_input_embedding(self, width):
         """Creates the embedding of ids, of size `width`; with the head for masked ids, it also computes the logits."""

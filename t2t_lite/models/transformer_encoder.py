@@ -106,7 +106,7 @@ class TransformerEncoder(EncoderModel):
     def __init__(self, vocab_size: int, target_vocab_size: int | None = None, **options):
         super().__init__(vocab_size, target_vocab_size, **options)
         c = types.SimpleNamespace(**self.config)
-        self.check_ids("first_id")
+        self.check_id("first_id")
         counts = {name: getattr(c, name) for name in ("num_segments", "num_task_types", "sentence_classes")}
         check_sizes(**{name: count for name, count in counts.items() if count != 0})  # 0 means no such table or head
         if c.num_hidden_groups is not None and c.num_hidden_groups > c.num_layers:
