@@ -248,11 +248,11 @@ class HeadPatterns(Pattern):
         if not any(parts):
             return None
         end, outputs = end_of(visible.keys, length), []
-        for n, (pattern, mine) in enumerate(zip(self.patterns, parts, strict=True)):
+        for n, (pattern, group_parts) in enumerate(zip(self.patterns, parts, strict=True)):
             group = _HeadGroup(layer, slice(n * self.heads_each, (n + 1) * self.heads_each), layer.head_dropouts[n])
-            mine = mine or [whole_part(pattern.mask(visible, length, length))]
+            group_parts = group_parts or [whole_part(pattern.mask(visible, length, length))]
             heads = (x[:, group.heads] for x in (query, key, value))
-            outputs.append(attend_in_parts(group, mine, *heads, visible.keys, end, training))
+            outputs.append(attend_in_parts(group, group_parts, *heads, visible.keys, end, training))
         return ops.concatenate(outputs, axis=1)
 
     def read(self, past, beams, step, mask):

@@ -165,11 +165,11 @@ class TransformerStack(Layer):
 
         def run(*tensors):
             results = Results()
-            from_context_of_run = {"context": joined(tensors[len(hidden) :], results)} if from_context else {}
+            rejoined = {"context": joined(tensors[len(hidden) :], results)} if from_context else {}
             # Weights that a layer updates, such as moving averages, keep their values when the layer is recomputed.
             updates = keras.StatelessScope() if next(runs) else contextlib.nullcontext()
             with seeds, updates:  # inside the function that is recomputed for the gradient
-                output = layer(*tensors[: len(hidden)], **options, **from_context_of_run)
+                output = layer(*tensors[: len(hidden)], **options, **rejoined)
             adding = (part for part in parts if part._get_own_losses())
             _refuse(adding, "calls add_loss or has an activity_regularizer, whose gradient would be lost")
             return output, results.tensors

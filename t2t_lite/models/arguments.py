@@ -111,8 +111,8 @@ def model_hparams(model, base):
             raise UserError(
                 f"activation={shown(model.config['activation'])}: a hyperparameter can only hold an activation's name."
             )
-    kind_names = [argument for argument in _KINDS if argument in arguments]
-    for argument in kind_names:
+    kind_arguments = [argument for argument in _KINDS if argument in arguments]
+    for argument in kind_arguments:
         kinds = [kind_of(*kind) for kind in _KINDS[argument].kinds_of(arguments[argument])]
         options = {option: value for _, of_word in reversed(words_of(kinds)) for option, value in of_word.items()}
         arguments[argument] = "/".join(spell_kind(kind, options) for kind in kinds)
@@ -124,10 +124,10 @@ def model_hparams(model, base):
             values[name] = value
             if setting.zero in base:
                 values.setdefault(setting.zero, value)
-        elif setting.argument.partition(".")[0] in kind_names:
+        elif setting.argument.partition(".")[0] in kind_arguments:
             values[name] = setting.default
     hparams_of_model = base.of_model(type(model)).override_from_dict(values)
-    for argument in kind_names:
+    for argument in kind_arguments:
         if constructor_arguments(hparams_of_model, type(model))[argument] != model.config[argument]:
             raise UserError(f"{argument}={model.config[argument]} cannot be expressed by hyperparameters.")
     return hparams_of_model
@@ -135,8 +135,8 @@ def model_hparams(model, base):
 
 def differing_settings(model, hparams):
     """Returns the architecture settings whose values differ, {name: (value in hparams, value in the model)}."""
-    copy, settings = model_hparams(model, hparams), hparams.of_model(type(model)).settings()
-    expected, actual = (constructor_arguments(h, type(model)) for h in (hparams, copy))
+    actual_hparams, settings = model_hparams(model, hparams), hparams.of_model(type(model)).settings()
+    expected, actual = (constructor_arguments(h, type(model)) for h in (hparams, actual_hparams))
     fixed = {s.argument: s.name for s in reversed(settings.values()) if s.fixed and s.argument}
     return {fixed[n]: (expected[n], actual[n]) for n in expected if n in fixed and expected[n] != actual[n]}
 
@@ -222,10 +222,8 @@ def _kinds(argument, text, options, settings):
             if option in declared:
                 with located(f"{setting}={text}"):
                     chosen[option] = dataclasses.replace(declared[option], name=option).typed(value)
-        chosen = {
-            option: options[option] for option in _KINDS[argument].own_options(name) if option in options
-        } | chosen
-        return kind_of(name, chosen | ({"pattern": [filled(head) for head in heads]} if heads else {}))
+        shared = {option: options[option] for option in _KINDS[argument].own_options(name) if option in options}
+        return kind_of(name, shared | chosen | ({"pattern": [filled(head) for head in heads]} if heads else {}))
 
     kinds = _KINDS[argument].spelled_kinds(text)
     return [filled(kind) for kind in kinds] if isinstance(kinds, list) else filled(kinds)
@@ -252,8 +250,8 @@ def own_options(settings):
             meaning = meaning.replace("; 0: num_hidden_layers", "").replace("; 0:", "; None:")
         if kind in (int, int | None) and (setting.zero or name == "num_layers"):
             limits = Range(1)
-        texts = {"kind": _ANNOTATIONS.get(name, kind), "meaning": _MEANINGS.get(name, meaning)}
-        options[name] = dataclasses.replace(setting, default=default, limits=limits, **texts)
+        kind, meaning = _ANNOTATIONS.get(name, kind), _MEANINGS.get(name, meaning)
+        options[name] = dataclasses.replace(setting, kind=kind, default=default, limits=limits, meaning=meaning)
     return options
 
 

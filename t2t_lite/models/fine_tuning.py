@@ -207,7 +207,7 @@ def _add_lora(model, rank, alpha, frozen=(), targets=""):
 def _lora_layers(model):
     """Returns the dense layers in a model's stacks, to which LoRA can be added."""
     candidates = (part for stack in getattr(model, "stacks", dict)().values() for layer in stack.layers
-             for part in layer._flatten_layers())  # fmt: skip
+                  for part in layer._flatten_layers())  # fmt: skip
     return [part for part in dict.fromkeys(candidates) if isinstance(part, Dense)]
 
 
