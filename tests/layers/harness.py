@@ -227,20 +227,19 @@ def _check_training(row):
     keras.utils.set_random_seed(0)
     layer = row.make()
     inner = row.model(layer, known=True)
-    model = keras.Model(inner.inputs, keras.layers.Dense(1)(inner.output))
+    model = keras.Model(inner.input, keras.layers.Dense(1)(inner.output))
     # Graphs and XLA are `_check_compiled`'s: here they would only take their time.
     eager = {"run_eagerly": True, "jit_compile": False} if BACKEND == "tensorflow" else {}
     model.compile(optimizer=keras.optimizers.Adam(0.01), loss="mean_squared_error", **eager)
     before = [array(w) for w in layer.trainable_weights]
     target = np.random.default_rng(2).normal(size=(*inner.output.shape[1:2], 1))
     target = np.broadcast_to(target, (len(row.inputs), *target.shape)).astype("float32")
-    fed = [row.inputs, *row.call.values()]
 
     def loss():
-        return np.square(array(model(fed)) - target).mean()
+        return np.square(row.results(model) - target).mean()
 
     untrained = loss()
-    model.fit(fed, target, epochs=3, verbose=0)
+    model.fit(row.feed, target, epochs=3, verbose=0)
     assert loss() < untrained
     for weight, old in zip(layer.trainable_weights, before, strict=True):
         assert np.abs(array(weight) - old).max() > 0, weight.path
