@@ -17,7 +17,7 @@ from t2t_lite.layers.base import (
 from t2t_lite.layers.checks import check_choices, check_rates, check_required_sizes, shape_of
 from t2t_lite.layers.dense import Dense
 from t2t_lite.layers.dropout import Dropout
-from t2t_lite.layers.layer_kinds import added_options, kinds_config, named_kinds, read_kinds
+from t2t_lite.layers.layer_kinds import added_options, kinds_config, name_and_options, named_kinds, read_kinds
 from t2t_lite.registry import Registries, register_feed_forward
 
 PLAIN = "dense_relu_dense"
@@ -132,6 +132,10 @@ def spelled_kinds(text):
     """Parses `ffn_layer` into a constructor's argument, which only has the options that the text sets.
 
     Raises:
-        ValueError: see `read_kinds` and `kinds_of`.
+        ValueError: see `read_kinds` and `kinds_of`; also if kinds are joined with + or :, as those of attention may be.
     """
-    return kinds_config(named_kinds("feed_forward", read_kinds(text, "ffn_layer"), own_options, fills=False))
+    kinds = read_kinds(text, "ffn_layer")
+    for name, options in (name_and_options(kind, "feed_forward") for kind in kinds):
+        if "+" in str(name) or "pattern" in options:
+            raise ValueError(f"ffn_layer={text}: a layer has only one kind. Separate layers with /.")
+    return kinds_config(named_kinds("feed_forward", kinds, own_options, fills=False))

@@ -94,8 +94,8 @@ def test_kinds_take_turns_over_the_layers(scaled):
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("scaled+scaled", r"dense_relu_dense, .*'scaled\+scaled'"),
-        ("scaled:dense_relu_dense", "dense_relu_dense, .*'pattern'"),
+        ("scaled+scaled", r"ffn_layer=scaled\+scaled.*only one kind.*/"),
+        ("scaled:dense_relu_dense", "ffn_layer=scaled:dense_relu_dense.*only one kind.*/"),
         ("scaled(sum=3)", "`feed_forward` scaled has the options .*factor.*power.*sum"),
         ("dense_relu_dense(factor=3)", r"dense_relu_dense has the options \[\]: .*factor"),
         ("skaled", "dense_relu_dense, .*'skaled'"),
