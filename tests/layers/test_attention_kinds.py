@@ -92,7 +92,7 @@ def test_kinds_of_attention_bring_their_hyperparameters(changes, patterns, score
         if isinstance(options, list):
             assert attention.get_config()["pattern"] == options
         else:
-            assert options.items() <= vars(attention.pattern).items()
+            assert {name: getattr(attention.pattern, name) for name in attention.pattern.options()} == options
         assert score.items() <= vars(attention.score).items()
     made = model_hparams(model, hparams)
     assert made.self_attention_type.count("dot_product") == hparams.self_attention_type.count("dot_product")
