@@ -248,12 +248,13 @@ def average_checkpoints(paths, output_path):
     """
     if not paths:
         raise UserError("averaging: expected at least one checkpoint.")
-    sums, first = {}, None
+    sums, values, first = {}, {}, None
     for path in paths:
         try:
             reader = open_checkpoint(path)
             saved = reader.get_variable_to_shape_map()
-            values = {name: reader.get_tensor(name) for name in saved if name.startswith(_AVERAGED)}
+            # replaces the previous checkpoint's values one by one, so that memory never holds those of two checkpoints
+            values.update((name, reader.get_tensor(name)) for name in saved if name.startswith(_AVERAGED))
         except (tf.errors.OpError, ValueError, IndexError) as error:  # IndexError: the file ends too early
             raise UserError(unreadable(path, error)) from error
         shapes = {name: shape for name, shape in saved.items() if name.startswith("model/")}
@@ -269,9 +270,11 @@ def average_checkpoints(paths, output_path):
             if tf.as_dtype(values[key].dtype).is_floating:
                 sums[key] = sums.get(key, 0.0) + values[key].astype("float64")
     # Counters and seeds are not averaged but copied from the last checkpoint.
-    tensors = values | {key: (total / len(paths)).astype(values[key].dtype) for key, total in sums.items()}
+    while sums:  # the sums take twice the memory of the model, so each is released once its mean is known
+        key, total = sums.popitem()
+        values[key] = (total / len(paths)).astype(values[key].dtype)
     tf.io.gfile.makedirs(os.path.dirname(output_path))
-    values = [tf.constant(value) for value in tensors.values()]
+    tensors = [tf.constant(value) for value in values.values()]
     tf.raw_ops.SaveV2(
-        prefix=output_path, tensor_names=list(tensors), shape_and_slices=[""] * len(values), tensors=values
+        prefix=output_path, tensor_names=list(values), shape_and_slices=[""] * len(values), tensors=tensors
     )
