@@ -20,7 +20,7 @@ def check_required_sizes(**sizes):
 
 
 def check_rates(**rates):
-    """Raises `ValueError` if a dropout rate is outside [0, 1)."""
+    """Raises `ValueError` if a rate, such as that of dropout, is outside [0, 1)."""
     for name, rate in rates.items():
         if not isinstance(rate, numbers.Real) or not 0 <= rate < 1:
             raise ValueError(f"`{name}` must be a rate in [0, 1): received {name}={rate!r}.")

@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from t2t_lite.errors import UserError
-from t2t_lite.layers.checks import check_rates
+from t2t_lite.layers.checks import check_choices, check_positive, check_rates
 from t2t_lite.models.fine_tuning import is_embedding, parameters
 from t2t_lite.models.unread_settings import reason_unread
 from t2t_lite.training.optimization.schedules import ProductSchedule
@@ -307,11 +307,10 @@ class Adafactor(keras.optimizers.Optimizer):
     ):
         super().__init__(learning_rate=learning_rate, name=name, **kwargs)
         check_rates(beta_1=beta_1, beta_2=beta_2)
-        if decay_type not in ("pow", "adam") or memory_exponent <= 0 or clipping_threshold < 0:
-            raise ValueError(
-                "`decay_type` must be pow or adam, `memory_exponent` positive, and `clipping_threshold` not negative: "
-                f"received {decay_type=}, {memory_exponent=}, {clipping_threshold=}."
-            )
+        check_positive(beta_2=beta_2, memory_exponent=memory_exponent)
+        check_choices(("pow", "adam"), decay_type=decay_type)
+        if clipping_threshold < 0:
+            raise ValueError(f"`clipping_threshold` must not be negative: received {clipping_threshold=}.")
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.decay_type = decay_type
@@ -332,8 +331,8 @@ class Adafactor(keras.optimizers.Optimizer):
             shapes = {"rows": shape[:-1], "columns": (*shape[:-2], shape[-1])} if is_factored else {"full": shape}
             shapes |= {"momentum": shape} if self.beta_1 else {}
             moments = {
-                kind: self.add_variable(shape=of, dtype=variable.dtype, name=f"{variable.name}_{kind}")
-                for kind, of in shapes.items()
+                kind: self.add_variable(shape=moment_shape, dtype=variable.dtype, name=f"{variable.name}_{kind}")
+                for kind, moment_shape in shapes.items()
             }
             self._moments.append(moments)
 

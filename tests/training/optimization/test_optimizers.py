@@ -163,9 +163,11 @@ def test_each_optimizer_that_hyperparameters_may_name_is_there(optimizer):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"decay_type": "exp"}, "`decay_type` must be pow or adam.*'exp'"),
+        ({"decay_type": "exp"}, "`decay_type` must be one of pow, adam: received decay_type='exp'"),
         ({"beta_1": 1.0}, "beta_1=1.0"),
+        ({"beta_2": 0.0}, "beta_2=0.0"),
         ({"memory_exponent": 0}, "memory_exponent=0"),
+        ({"clipping_threshold": -1.0}, "clipping_threshold=-1.0"),
     ],
 )
 def test_mistakes_in_adafactor_are_named(options, message):
