@@ -57,8 +57,8 @@ def warm_start(path, model, encoders, hparams=None):
     checkpoint = find_checkpoint(path)
     check_is_one(checkpoint, path)
     config = read_config_of(checkpoint)
-    weights, saved = named_weights(model), saved_shapes(checkpoint)
-    new_heads = _changed_heads(model, config, saved, encoders.get("targets"))
+    weights, saved, trained = named_weights(model), saved_shapes(checkpoint), shapes_of(config)
+    new_heads = _changed_heads(model, trained, config, saved, encoders.get("targets"))
     facts = {"warm_start_from": checkpoint}
     if new_heads:
         facts["warm_start_new"] = sorted(new_heads & weights.keys())
@@ -76,7 +76,7 @@ def warm_start(path, model, encoders, hparams=None):
             "declare which weights are embeddings. Generate data with the checkpoint's vocabulary: t2t-datagen "
             f"--vocab_from={shlex.quote(folder)}"
         )
-    features_by_matrix = _features_of_rows(shapes_of(config), is_looked_up=True)
+    features_by_matrix = _features_of_rows(trained, is_looked_up=True)
     sources = {
         name: [name] if name in saved else _sources(name, features, features_by_matrix)
         for name, features in matrices.items()
@@ -137,11 +137,11 @@ def _request(config, model, hparams):
     return Request(hparams.values(), there, [name for name in names if name in there])
 
 
-def _changed_heads(model, config, saved, labels):
+def _changed_heads(model, trained, config, saved, labels):
     """Returns the names of head weights that only one of the models has, whose shapes differ, or that score classes
     other than those of the encoder `labels`."""
     shapes = {name: tuple(weight.shape) for name, weight in named_weights(model).items()}
-    names = _head_names(model) | _head_names(shapes_of(config))
+    names = _head_names(model) | _head_names(trained)
     is_new = isinstance(labels, ClassLabelEncoder) and config["vocabulary_sha256"].get("targets") != labels.fingerprint
     count = labels.vocab_size - 1 if is_new else None
     return {name for name in names if saved.get(name) != shapes.get(name) or shapes[name][-1] == count}
