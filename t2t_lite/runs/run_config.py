@@ -53,7 +53,7 @@ def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir="")
     """
     vocab_size, target_vocab_size = vocabulary_sizes(encoders)
     extra_of = {"problem": Registries.problems.extra_of(_base(problem)), "model": Registries.models.extra_of(model)}
-    extras = {kind: extra for kind, extra in extra_of.items() if extra}
+    extra_names = {kind: extra for kind, extra in extra_of.items() if extra}
     return {
         "problem": problem,
         "model": model,
@@ -63,7 +63,7 @@ def run_config(problem, model, hparams, encoders, *, hparams_set="", usr_dir="")
         "vocabulary_sha256": {side: encoder.fingerprint for side, encoder in encoders.items()},
         "usr_dir": usr_dir if not usr_dir or registry.is_package_name(usr_dir) else os.path.abspath(usr_dir),
         "hparams": hparams.values(),
-        **({"extras": extras} if extras else {}),
+        **({"extras": extra_names} if extra_names else {}),
     }
 
 

@@ -82,7 +82,7 @@ class TrainingLoop:
         examples = data.examples * data.source.rows_per_example
         self._progress = TrainingProgress(self._log, train_steps, feed, examples, read, task)
         first, self._saved_at, is_last = step + 1, time.monotonic(), self._is_to_stop(stopped)
-        shown, seconds = self._context.progress, self._when.save_checkpoints_secs
+        shown, save_seconds = self._context.progress, self._when.save_checkpoints_secs
         profiled = shown.profile and self._replicas.is_chief
         with StepProfiler(self._context.output_dir, profiled) as profiler, feed:
             while step < train_steps and not self._why and not is_last:
@@ -93,7 +93,7 @@ class TrainingLoop:
                 # checkpoint follows.
                 is_last = self._is_to_stop(stopped)
                 evaluates = step % self._when.local_eval_frequency == 0 or step == train_steps
-                saves = evaluates or 0 < seconds <= time.monotonic() - self._saved_at
+                saves = evaluates or 0 < save_seconds <= time.monotonic() - self._saved_at
                 if not (saves or is_last):
                     feed.fetch_ahead()
                 with waiting(TRACING) if step == first else contextlib.nullcontext():

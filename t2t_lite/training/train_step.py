@@ -163,8 +163,8 @@ class TrainStep:
 
     def variables(self):
         """Returns the TensorFlow variables, including replica copies, that a step uses and that checkpoints save."""
-        counters = [self._skipped_in_a_row, *(self.loss_scale.variables if self.loss_scale else ())]
-        saved = [*(variable.value for variable in (*self.model.variables, *self.optimizer.variables)), *counters]
+        step_variables = [self._skipped_in_a_row, *(self.loss_scale.variables if self.loss_scale else ())]
+        saved = [*(variable.value for variable in (*self.model.variables, *self.optimizer.variables)), *step_variables]
         copies = [] if self.replicas.strategy is None else map(self.replicas.strategy.experimental_local_results, saved)
         return [*saved, *itertools.chain.from_iterable(copies)]
 

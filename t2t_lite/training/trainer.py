@@ -277,9 +277,10 @@ class Trainer:
             for what in unsaved_state(self._state.train_step):
                 gives_up.append(f"{what}: its state is not saved, unlike the state of keras.random.SeedGenerator")
         announce(self._context, self._state.train_step, gives_up)
-        is_told = self.remembers and goes_on and self._context.replicas.is_chief
-        of_length = describe_short_run(self._state.optimizer) if is_told else []
-        for line in (*of_length, *describe_unused_kinds(self.trained, self.hparams)):
+        warnings = describe_unused_kinds(self.trained, self.hparams)
+        if self.remembers and goes_on and self._context.replicas.is_chief:
+            warnings = [*describe_short_run(self._state.optimizer), *warnings]
+        for line in warnings:
             LOGGER.warning(line)
         if not int(self._state.step):
             bfloat16.suggest("--hparams=dtype_policy=mixed_bfloat16", self.hparams.values(), self.hparams.batch_size)
