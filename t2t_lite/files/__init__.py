@@ -231,17 +231,18 @@ def copy_files(paths, folder):
         write_bytes(copy, read_bytes(path))
 
 
-def read_json(path, schema=dict):
+def read_json(path, schema=dict, most=_MOST_BYTES_OF_JSON):
     """Returns the JSON value of a file.
 
     Args:
         path: str.
         schema: the value's expected form, see `safe_json.check_schema`; by default any object.
+        most: int, the largest number of bytes.
 
     Raises:
-        UserError: the file is missing, is not JSON, or does not match the schema.
+        UserError: the file is missing, is too large, is not JSON, or does not match the schema.
     """
-    return parse_json(read_bytes(path, _MOST_BYTES_OF_JSON), path, schema)
+    return parse_json(read_bytes(path, most), path, schema)
 
 
 def write_json(path, value):

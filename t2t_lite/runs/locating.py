@@ -20,7 +20,14 @@ from t2t_lite.errors import UserError, shown
 from t2t_lite.files import exists, is_folder, list_files, read_json
 from t2t_lite.files.file_system import list_names
 from t2t_lite.runs.checkpoint_files import newest_checkpoint, parts_of_checkpoints
-from t2t_lite.runs.run_config import FILE_NAME, check_registered, import_usr_dir, is_registered, read_run_config
+from t2t_lite.runs.run_config import (
+    FILE_NAME,
+    MOST_BYTES,
+    check_registered,
+    import_usr_dir,
+    is_registered,
+    read_run_config,
+)
 
 # Files in the folder of a run or of an export's weights. Files of the vocabulary may have other names as well.
 _RUN_FILES = (
@@ -190,7 +197,7 @@ def read_facts(export):
     path = os.path.join(export, EXPORT_FOLDER, EXPORT_FACTS)
     if not exists(path):
         raise UserError(f"{path}: no such file. Expected a SavedModel written by t2t-exporter.")
-    facts = read_json(path, _EXPORT_SCHEMA)
+    facts = read_json(path, _EXPORT_SCHEMA, MOST_BYTES)
     if facts["format"] != _EXPORT_FORMAT:
         raise UserError(
             f"{path}: format {shown(facts['format'])}, expected {_EXPORT_FORMAT}. The export was written by another "

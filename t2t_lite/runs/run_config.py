@@ -16,6 +16,7 @@ from t2t_lite.settings.ranges import own_settings
 from t2t_lite.text.vocabulary import vocabulary_sizes
 
 FILE_NAME = "hparams.json"
+MOST_BYTES = 2**24  # parsed JSON may take 26 times the memory of its text, and a model may come from anywhere
 _FORMAT = 1
 _MOST = {"vocab_size": 2**24, "target_vocab_size": 2**24, "batches_a_step": 2**31}  # the largest values
 _SCHEMA = {
@@ -94,7 +95,7 @@ def read_run_config(directory):
     path = os.path.join(directory, FILE_NAME)
     if not exists(path):
         return None
-    config = read_json(path, _SCHEMA)
+    config = read_json(path, _SCHEMA, MOST_BYTES)
     if config["format"] != _FORMAT:
         raise UserError(
             f"{path}: format {shown(config['format'])}, expected {_FORMAT}. The file was written by another version."

@@ -96,6 +96,14 @@ def mistake(folder):
     return message
 
 
+def test_a_file_has_a_largest_size(tmp_path):
+    write_run_config(str(tmp_path), CONFIG)
+    with open(tmp_path / "hparams.json", "ab") as file:
+        file.truncate(2**24)
+        file.write(b" ")
+    assert "larger than 16,777,216 bytes" in mistake(tmp_path)
+
+
 @pytest.mark.parametrize("name", ["format", *CONFIG])
 def test_an_entry_of_another_shape(tmp_path, name):
     write_run_config(str(tmp_path), CONFIG)
